@@ -1,0 +1,83 @@
+"""attnlab: how attention learns. Whether it will be learned, when and why, and how far it may be trusted.
+
+A handful of names for scripts and notebooks; everything else is in the subpackages.
+
+>>> import attnlab, tempfile
+>>> spec = attnlab.RunSpec(
+...     task=attnlab.CopyingSpec(distribution=attnlab.SelectionsSpec(length=4, words=6)),
+...     model=attnlab.Seq2SeqSpec(hidden=16),
+...     batch=8,
+...     init_seed=0,
+...     data_seed=0,
+... )
+>>> with tempfile.TemporaryDirectory() as folder:
+...     run = attnlab.train(spec, attnlab.Schedule.every(5, steps=10), attnlab.RunStore(folder))
+>>> [int(row["step"]) for row in run.rows]
+[0, 5, 10]
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attnlab.errors import AttnlabError
+    from attnlab.models.recurrent import Recurrent
+    from attnlab.models.seq2seq import Seq2Seq
+    from attnlab.training.loop import train
+    from attnlab.training.schedule import Schedule
+    from attnlab.training.spec import (
+        CopyingSpec,
+        IndependentSpec,
+        MixtureSpec,
+        PermutationSetsSpec,
+        PermutationsSpec,
+        RunSpec,
+        SelectionsSpec,
+        Seq2SeqSpec,
+    )
+    from attnlab.training.store import RunStore
+
+    __version__: str
+
+__all__ = [
+    "AttnlabError",
+    "CopyingSpec",
+    "IndependentSpec",
+    "MixtureSpec",
+    "PermutationSetsSpec",
+    "PermutationsSpec",
+    "Recurrent",
+    "RunSpec",
+    "RunStore",
+    "Schedule",
+    "SelectionsSpec",
+    "Seq2Seq",
+    "Seq2SeqSpec",
+    "train",
+]
+
+_HOMES = {
+    "AttnlabError": "attnlab.errors",
+    "Recurrent": "attnlab.models.recurrent",
+    "RunStore": "attnlab.training.store",
+    "Schedule": "attnlab.training.schedule",
+    "Seq2Seq": "attnlab.models.seq2seq",
+    "train": "attnlab.training.loop",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Names are fetched when first used: `attnlab --help` should not wait for PyTorch.
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("attnlab")
+    if name not in __all__:
+        raise AttributeError(f"module 'attnlab' has no attribute {name!r}; it offers {', '.join(__all__)}")
+    value = getattr(import_module(_HOMES.get(name, "attnlab.training.spec")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

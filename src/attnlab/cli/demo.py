@@ -1,0 +1,53 @@
+"""``attnlab demo``: the papers' most surprising result in a few minutes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+
+from attnlab.cli.options import JobsOption, StoreOption, check_device, console, settings, workers
+
+SEEDS = (0, 1, 2)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("attnlab-demo.html"),
+    jobs: JobsOption = None,
+    store: StoreOption = Path("runs"),
+) -> None:
+    """Train six small networks and see why an easier task can be harder to learn (a few minutes on two cores)."""
+    from attnlab.cli.progress import watching
+    from attnlab.experiments.conduct import train_all
+    from attnlab.experiments.copying import PERMUTATIONS, SELECTIONS, Outcome, make_job
+    from attnlab.reports.demo import tell
+    from attnlab.reports.page import write_page
+    from attnlab.training.engine import LocalEngine
+    from attnlab.training.store import RunStore
+
+    engine = LocalEngine(workers(jobs), check_device(settings.device))
+    screen = console()
+    screen.print("Two ways to learn copying, three networks each. Which is easier: 40 of 60 words, or all of 40?")
+    wanted = [(setting, seed) for setting in (SELECTIONS, PERMUTATIONS) for seed in SEEDS]
+    planned = [make_job(setting, seed, "quick", late=False) for setting, seed in wanted]
+    with watching(screen) as watch:
+        done = train_all(planned, RunStore(store), engine, watch)
+    outcomes = [
+        Outcome(setting.name, seed, done[job.spec.id]) for (setting, seed), job in zip(wanted, planned, strict=True)
+    ]
+    story = tell(outcomes)
+    write_page(out, story.title, story.lead, story.sections)
+    if not settings.quiet:
+        _print(story.lead, [(s.heading, list(s.paragraphs)) for s in story.sections if s.paragraphs])
+    typer.echo(str(out))
+
+
+def _print(lead: str, told: list[tuple[str, list[str]]]) -> None:
+    screen = Console(highlight=False)
+    screen.print(f"\n[bold]{lead}[/bold]")
+    for heading, paragraphs in told:
+        screen.print(f"\n[bold]{heading}[/bold]")
+        for paragraph in paragraphs:
+            screen.print(Padding(paragraph, (0, 0, 0, 2)), width=min(screen.width, 100))
+    screen.print()

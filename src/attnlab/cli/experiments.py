@@ -1,0 +1,28 @@
+"""``attnlab experiments``: what can be run."""
+
+import json
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from attnlab.cli.options import JsonOption
+
+
+def experiments(as_json: JsonOption = False) -> None:
+    """List the experiments that can be run, and the claims each decides."""
+    from attnlab.experiments.claims import load_claims
+    from attnlab.experiments.registry import EXPERIMENTS
+
+    decided = {name: [claim.id for claim in load_claims() if name in claim.experiments] for name in EXPERIMENTS}
+    if as_json:
+        listed = [
+            {"name": e.name, "title": e.title, "source": e.source, "claims": decided[e.name]}
+            for e in EXPERIMENTS.values()
+        ]
+        typer.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        return
+    table = Table("experiment", "what it shows", "source", "claims")
+    for experiment in EXPERIMENTS.values():
+        table.add_row(experiment.name, experiment.title, experiment.source, "\n".join(decided[experiment.name]))
+    Console().print(table)

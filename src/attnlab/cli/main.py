@@ -1,0 +1,69 @@
+"""The ``attnlab`` command."""
+
+import sys
+import warnings
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from attnlab.cli import claims, demo, experiments, run, store
+from attnlab.cli.options import settings
+from attnlab.errors import AttnlabError
+
+PAPERS, HOUSEKEEPING = "The papers", "Housekeeping"
+
+app = typer.Typer(
+    help="The laboratory for how attention learns: will it be learned, is it being learned, may it be trusted?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo", rich_help_panel=PAPERS)(demo.demo)
+app.command("experiments", rich_help_panel=PAPERS)(experiments.experiments)
+app.command("run", rich_help_panel=PAPERS)(run.run)
+app.command("claims", rich_help_panel=PAPERS)(claims.claims)
+app.add_typer(store.app, name="store", rich_help_panel=HOUSEKEEPING)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from attnlab import __version__
+
+        typer.echo(f"attnlab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables, only results.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show tracebacks of errors too.")] = False,
+    device: Annotated[str, typer.Option("--device", help="Where to train, such as cpu or cuda.")] = "cpu",
+) -> None:
+    """Options that stand before the command."""
+    del version  # acted on before anything else
+    settings.quiet, settings.verbose, settings.device = quiet, verbose, device
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one sentence, never a traceback."""
+    screen = Console(stderr=True)
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        screen.print(f"warning: {message}", markup=False, style="yellow", soft_wrap=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        try:
+            app()
+        except AttnlabError as error:
+            if settings.verbose:
+                raise
+            screen.print(f"error: {error}", markup=False, style="red", soft_wrap=True)
+            sys.exit(error.exit_code)
+        except KeyboardInterrupt:
+            screen.print("Stopped. Nothing is lost: the same command goes on from here.", style="yellow")
+            sys.exit(130)

@@ -1,0 +1,114 @@
+"""A sweep on the screen: one line a run at work, one for the whole, with rates and time left."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from attnlab.training.engine import Event, Job
+
+
+@dataclass
+class Line:
+    """A run at work."""
+
+    job: Job
+    began: float
+    first_step: int | None = None
+    step: int = 0
+    accuracy: float | None = None
+
+    def rate(self, now: float) -> float:
+        """Updates a second since the first news."""
+        moved = self.step - (self.first_step or 0)
+        return moved / max(now - self.began, 1e-9)
+
+
+class SweepDisplay:
+    """Turns a sweep's events into a live table."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.total = sum(job.schedule.steps for job in jobs)
+        self.runs = len(jobs)
+        self.ended, self.failed, self.behind = 0, 0, 0
+        self.lines: dict[str, Line] = {}
+        self.began = time.monotonic()
+
+    def report(self, job: Job, event: Event) -> None:
+        """Take in one event."""
+        now = time.monotonic()
+        if event.kind in ("finished", "failed"):
+            self.lines.pop(job.label, None)
+            self.ended += 1
+            self.failed += event.kind == "failed"
+            self.behind += job.schedule.steps
+            return
+        line = self.lines.setdefault(job.label, Line(job, now))
+        if event.kind == "moved":
+            if line.first_step is None:
+                line.first_step, line.began = event.step, now
+            line.step = event.step
+            if event.row is not None:
+                line.accuracy = event.row.get("accuracy", line.accuracy)
+
+    def __rich__(self) -> RenderableType:
+        now = time.monotonic()
+        table = Table("run", "", "step", "updates/s", "time left", "accuracy", box=None, pad_edge=False)
+        for line in self.lines.values():
+            steps, rate = line.job.schedule.steps, line.rate(now)
+            left = (steps - line.step) / rate if rate else None
+            table.add_row(
+                line.job.label,
+                ProgressBar(total=steps or 1, completed=line.step, width=24),
+                f"{line.step}/{steps}",
+                f"{rate:.1f}" if rate else "",
+                clock(left),
+                "" if line.accuracy is None else f"{line.accuracy:.3f}",
+            )
+        reached = self.behind + sum(line.step for line in self.lines.values())
+        spent = now - self.began
+        left = spent * (self.total - reached) / reached if reached else None
+        failed = f", {self.failed} failed" if self.failed else ""
+        whole = Table.grid(padding=(0, 2))
+        whole.add_row(
+            f"{self.ended} of {self.runs} runs{failed}",
+            ProgressBar(total=self.total or 1, completed=reached, width=32),
+            f"{clock(spent)} gone, at most {clock(left)} left",
+        )
+        return Group(table, whole)
+
+
+def clock(seconds: float | None) -> str:
+    """Seconds as 1:02:03 or 2:03."""
+    if seconds is None:
+        return "-"
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+@contextmanager
+def watching(screen: Console) -> Iterator["LiveWatch"]:
+    """A live display for the sweeps inside the block."""
+    watch = LiveWatch()
+    with Live(console=screen, get_renderable=watch.renderable, refresh_per_second=4, transient=True):
+        yield watch
+
+
+class LiveWatch:
+    """What `attnlab.experiments.conduct.conduct` tells about its sweeps, one after another."""
+
+    def __init__(self) -> None:
+        self.display: SweepDisplay | None = None
+
+    def __call__(self, jobs: Sequence[Job]) -> Callable[[Job, Event], None]:
+        self.display = SweepDisplay(jobs)
+        return self.display.report
+
+    def renderable(self) -> RenderableType:
+        return self.display.__rich__() if self.display else ""

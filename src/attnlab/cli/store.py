@@ -1,0 +1,167 @@
+"""``attnlab store``: the runs on disk, what is in them, whether they are whole, and away with them."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.filesize import decimal
+from rich.table import Table
+from rich.text import Text
+
+from attnlab.training.files import Json, to_json
+from attnlab.training.store import Run, RunStore
+
+app = typer.Typer(help="Look after the runs on disk.", no_args_is_help=True)
+
+StoreOption = Annotated[Path, typer.Option("--store", envvar="ATTNLAB_STORE", help="The folder that holds the runs.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
+RunArgument = Annotated[str, typer.Argument(metavar="ID", help="A run's id, or at least its first 4 characters.")]
+
+_COLOURS = {"finished": "green", "running": "cyan", "interrupted": "yellow", "failed": "red"}
+
+
+@app.command("list")
+def list_runs(store: StoreOption = Path("runs"), as_json: JsonOption = False) -> None:
+    """List the runs, with what sets each apart from the others."""
+    runs = RunStore(store).runs()
+    specs = [dict(flatten(run.spec())) for run in runs]
+    if as_json:
+        _print_json([_summary(run) | {"spec": run.spec()} for run in runs])
+        return
+    varying = [key for key in _keys(specs) if len({repr(spec.get(key)) for spec in specs}) > 1]
+    table = _table("run", "state", "step", "size", "set apart by")
+    for run, spec in zip(runs, specs, strict=True):
+        apart = ", ".join(f"{key}={spec[key]}" for key in varying if key in spec)
+        state = state_of(run)
+        table.add_row(run.id, Text(state, _COLOURS.get(state, "")), str(_step(run)), decimal(run.size()), Text(apart))
+    if runs:
+        Console().print(table)
+    _say(f"{len(runs)} runs in {store}.")
+    if unreadable := len(RunStore(store).ids()) - len(runs):
+        _say(f"{unreadable} more cannot be read; `attnlab store verify` says why.")
+
+
+@app.command()
+def show(run_id: RunArgument, store: StoreOption = Path("runs"), as_json: JsonOption = False) -> None:
+    """Show one run: its settings, how far it is, and what is kept of it."""
+    run = RunStore(store).existing(run_id)
+    parts = {"spec": run.spec(), "environment": run.environment(), "timing": run.timing()}
+    metrics = run.metrics()
+    if as_json:
+        _print_json(_summary(run) | parts | {"metrics": metrics})
+        return
+    status = run.status() or {}
+    kept = {
+        "folder": run.path,
+        "state": f"{state_of(run)} {status.get('message', '')}".strip(),
+        "size": decimal(run.size()),
+        "checkpoints at": ", ".join(map(str, run.steps())) or "none",
+        "fields at": ", ".join(map(str, run.field_steps())) or "none",
+    }
+    sections = {f"run {run.id}": kept, **parts, "newest metrics": metrics[-1] if metrics else {}}
+    for title, document in sections.items():
+        if document:
+            table = _table(title, "")
+            for key, value in flatten(document):
+                table.add_row(Text(key), Text(str(value)))
+            Console().print(table, "")
+
+
+@app.command()
+def verify(
+    run_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="One run only.", show_default="all")] = None,
+    store: StoreOption = Path("runs"),
+    as_json: JsonOption = False,
+) -> None:
+    """Read every file and name each that is damaged, missing or left over; exit code 1 if there is any."""
+    runs = RunStore(store)
+    chosen = runs.existing(run_id) if run_id else runs
+    problems = chosen.verify()
+    if as_json:
+        _print_json([asdict(problem) | {"path": str(problem.path)} for problem in problems])
+    else:
+        for problem in problems:
+            _say(problem.sentence)
+        checked = f"Run {chosen.id}" if isinstance(chosen, Run) else f"The store {store} ({len(runs.ids())} runs)"
+        _say(f"{checked}: {len(problems)} problems." if problems else f"{checked} is whole.")
+    if problems:
+        raise typer.Exit(1)
+
+
+@app.command()
+def remove(
+    run_id: RunArgument,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    store: StoreOption = Path("runs"),
+) -> None:
+    """Remove a run and everything kept of it."""
+    runs = RunStore(store)
+    run = runs.existing(run_id)
+    size = decimal(run.size())
+    if not yes:
+        typer.confirm(f"Remove run {run.id} ({size})?", abort=True)
+    runs.remove(run.id)
+    _say(f"Removed run {run.id} ({size}).")
+
+
+def state_of(run: Run) -> str:
+    """How the run stands: its status, except that one which says running while nobody works on it was interrupted."""
+    status = run.status()
+    if status is None:
+        return "unknown"
+    if status["status"] == "running" and not run.is_locked():
+        return "interrupted"
+    return str(status["status"])
+
+
+def flatten(document: dict[str, Json], prefix: str = "") -> Iterator[tuple[str, Json]]:
+    """The leaves of a JSON object, each with its dotted name.
+
+    >>> dict(flatten({"task": {"name": "copying", "length": 4}, "batch": 8}))
+    {'task.name': 'copying', 'task.length': 4, 'batch': 8}
+    """
+    for key, value in document.items():
+        if isinstance(value, dict):
+            yield from flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _summary(run: Run) -> dict[str, Json]:
+    return {
+        "id": run.id,
+        "path": str(run.path),
+        "state": state_of(run),
+        "message": (run.status() or {}).get("message", ""),
+        "step": _step(run),
+        "checkpoints": run.steps(),
+        "fields": run.field_steps(),
+        "bytes": run.size(),
+    }
+
+
+def _step(run: Run) -> int:
+    return max([*run.steps(), int((run.status() or {}).get("step", 0))])
+
+
+def _keys(specs: list[dict[str, Json]]) -> list[str]:
+    return list(dict.fromkeys(key for spec in specs for key in spec))
+
+
+def _table(*titles: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in titles[:-1]:
+        table.add_column(title, no_wrap=True)
+    table.add_column(titles[-1])
+    return table
+
+
+def _say(sentence: str) -> None:
+    Console().print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_json(value: Json) -> None:
+    typer.echo(to_json(value, indent=2).decode(), nl=False)

@@ -1,0 +1,138 @@
+"""Carry out an experiment: plan, train what is missing, plan again with what was learned, analyse, write."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnlab.errors import RunFailed
+from attnlab.experiments.experiment import Experiment, Order, Result
+from attnlab.experiments.result import write_result
+from attnlab.training.engine import Engine, Event, Job
+from attnlab.training.environment import threads
+from attnlab.training.loop import Trained, finished
+from attnlab.training.problem import build_problem
+from attnlab.training.store import RunStore
+from attnlab.training.sweep import pending, sweep
+
+Watch = Callable[[Sequence[Job]], Callable[[Job, Event], None]]
+"""Told which jobs are about to be trained; answers with what listens to their events."""
+
+
+@dataclass(frozen=True)
+class Conducted:
+    """A result, where it was written, and how long all of it took."""
+
+    result: Result
+    folder: Path
+    seconds: float
+
+
+def conduct(
+    experiment: Experiment,
+    order: Order,
+    store: RunStore,
+    engine: Engine,
+    out: Path,
+    *,
+    command: str,
+    watch: Watch | None = None,
+) -> Conducted:
+    """Run ``experiment`` and write its result folder ``out/<experiment>/<preset>``."""
+    started = time.monotonic()
+    done: dict[str, Trained] = {}
+    while True:
+        jobs = experiment.plan(order, done)
+        done = train_all(jobs, store, engine, watch)
+        if experiment.plan(order, done) == jobs:
+            break
+    result = experiment.analyse(order, done)
+    cpu_seconds = sum((store.run(run_id).timing() or {}).get("seconds", 0.0) for run_id in done)
+    seconds = time.monotonic() - started
+    folder = write_result(
+        result,
+        out / experiment.name / order.preset,
+        experiment=experiment.name,
+        order=order,
+        command=command,
+        seconds=seconds,
+        cpu_seconds=cpu_seconds,
+    )
+    return Conducted(result, folder, seconds)
+
+
+def train_all(jobs: Sequence[Job], store: RunStore, engine: Engine, watch: Watch | None = None) -> dict[str, Trained]:
+    """Train ``jobs``; all of them by run id, or one error that names every run that failed."""
+    waiting = pending(jobs, store)
+    swept = sweep(jobs, store, engine, watch(waiting) if watch and waiting else None)
+    if swept.failed:
+        told = " ".join(f"{label}: {reason}" for label, reason in swept.failed.items())
+        raise RunFailed(
+            f"{len(swept.failed)} of {len(jobs)} runs failed, so there is no result; the others are kept. {told}"
+        )
+    return swept.finished
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What an order would cost: runs in all, runs still to be trained, updates left, CPU hours, bytes on disk."""
+
+    runs: int
+    to_train: int
+    updates: int
+    cpu_hours: float
+    bytes: int
+
+
+def estimate(experiment: Experiment, order: Order, store: RunStore) -> Estimate:
+    """The cost of ``order`` at most, from a few updates of each kind of run timed on this machine, on one thread."""
+    jobs = experiment.at_most(order)
+    settled = _settled(experiment, order, store)
+    costs: dict[str, tuple[float, float, int]] = {}
+    updates, seconds, space, to_train = 0, 0.0, 0, 0
+    for job in jobs:
+        if job.spec.id in settled:
+            continue
+        to_train += 1
+        kind = job.spec.model_copy(update={"init_seed": 0, "data_seed": 0}).id
+        if kind not in costs:
+            costs[kind] = _timed(job)
+        update, evaluation, size = costs[kind]
+        reached = max(store.run(job.spec.id).steps(), default=0)
+        left = max(job.schedule.steps - reached, 0)
+        measured = sum(step >= reached for step in job.schedule.evaluations)
+        updates += left
+        seconds += left * update + measured * evaluation
+        space += 2 * size
+    return Estimate(len(jobs), to_train, updates, seconds / 3600, space)
+
+
+def _settled(experiment: Experiment, order: Order, store: RunStore) -> set[str]:
+    """Runs of which the store has all that the experiment will want, as far as it can know now."""
+    done: dict[str, Trained] = {}
+    while True:
+        jobs = experiment.plan(order, done)
+        found = {job.spec.id: run for job in jobs if (run := finished(job.spec, job.schedule, store))}
+        if found == done:
+            return set(done)
+        done = found
+
+
+def _timed(job: Job) -> tuple[float, float, int]:
+    """Seconds of an update, seconds of an evaluation, bytes of a checkpoint."""
+    with threads(1):
+        problem = build_problem(job.spec)
+        optimiser = job.spec.optimiser.build(list(problem.trained_parameters().values()))
+        clock = []
+        for step in range(4):
+            started = time.perf_counter()
+            optimiser.zero_grad()
+            problem.loss(step).backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            clock.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        problem.evaluate(0)
+        evaluation = time.perf_counter() - started
+    weights = sum(p.numel() * p.element_size() for p in problem.model.parameters())
+    moments = 2 * sum(p.numel() * p.element_size() for p in problem.trained_parameters().values())
+    return min(clock[1:]), evaluation, weights + moments

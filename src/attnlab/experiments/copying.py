@@ -1,0 +1,375 @@
+"""Copying (P3 3.3, Figure 2 left; blog; slides): the larger distribution is the easier one.
+
+Permutations of 40 words all hold the same bag of words, so under uniform attention nothing tells which input word an
+output word comes from. Sequences of 40 out of 60 words, or of 40 independent words, differ in their words, and that is
+enough.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import altair as alt
+import numpy as np
+
+from attnlab.experiments.claims import Finding, Part, Preset, Verdict
+from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.statistics import bootstrap_difference, fisher_exact, newcombe, wilson
+from attnlab.reports.charts import CONTRAST, curves, panels
+from attnlab.tasks.copying import random_permutation
+from attnlab.training.engine import Job
+from attnlab.training.loop import Trained
+from attnlab.training.metrics import Row
+from attnlab.training.schedule import Schedule
+from attnlab.training.spec import (
+    CopyingSpec,
+    IndependentSpec,
+    PermutationsSpec,
+    RunSpec,
+    SelectionsSpec,
+)
+
+LEARNED = 0.95
+"""A run has learned when its token accuracy exceeds this."""
+WITHIN = 200
+"""... at an evaluation within so many updates."""
+LATE = 1000
+"""Runs that have not learned by then go on to here."""
+EVERY = 10
+"""Updates between evaluations."""
+ALWAYS = 20
+"""Fewest seeds on which "always" can be said to hold."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One distribution: its name, its task, how many seeds each preset runs, whether a run ends once it has learned."""
+
+    name: str
+    task: CopyingSpec
+    seeds: dict[Preset, int]
+    ends_when_learned: bool = False
+
+
+SUBSTITUTION = random_permutation(40, seed=0)
+
+PERMUTATIONS = Setting(
+    "permutations of 40",
+    CopyingSpec(distribution=PermutationsSpec(words=40)),
+    {"quick": 3, "reduced": 20, "paper": 40},
+)
+SELECTIONS = Setting(
+    "40 of 60",
+    CopyingSpec(distribution=SelectionsSpec(length=40, words=60)),
+    {"quick": 3, "reduced": 20, "paper": 20},
+)
+SUBSTITUTED = Setting(
+    "i.i.d. from 40, substituted",
+    CopyingSpec(distribution=IndependentSpec(length=40, words=40), substitution=SUBSTITUTION),
+    {"quick": 3, "reduced": 20, "paper": 20},
+)
+INDEPENDENT = Setting(
+    "i.i.d. from 40",
+    CopyingSpec(distribution=IndependentSpec(length=40, words=40)),
+    {"quick": 0, "reduced": 20, "paper": 20},
+    ends_when_learned=True,
+)
+SETTINGS = (PERMUTATIONS, SELECTIONS, SUBSTITUTED, INDEPENDENT)
+
+
+class Copying:
+    """Figure 2 left, and the slides' settings."""
+
+    name = "copying"
+    title = "When the larger distribution is the easier one"
+    source = "P3 3.3, Figure 2 left; blog; slides"
+
+    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
+        jobs = []
+        for setting in SETTINGS:
+            for seed in seeds_of(setting, order):
+                job = make_job(setting, seed, order.preset, late=False)
+                run = done.get(job.spec.id)
+                if order.preset == "paper" and run is not None and first_learned(run.rows) is None:
+                    job = make_job(setting, seed, order.preset, late=True)
+                jobs.append(job)
+        return jobs
+
+    def at_most(self, order: Order) -> list[Job]:
+        late = order.preset == "paper"
+        return [
+            make_job(setting, seed, order.preset, late=late and setting is PERMUTATIONS)
+            for setting in SETTINGS
+            for seed in seeds_of(setting, order)
+        ]
+
+    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
+        outcomes = [
+            Outcome(setting.name, seed, done[make_spec(setting, seed).id])
+            for setting in SETTINGS
+            for seed in seeds_of(setting, order)
+        ]
+        success = success_table(outcomes)
+        return Result(
+            summary=tell(success),
+            tables={
+                "success": success,
+                "seeds": [outcome.row() for outcome in outcomes],
+                "curves": curve_table(outcomes),
+            },
+            figures=figures(outcomes),
+            findings=decide(outcomes),
+            notes=notes(order),
+            seeds={setting.name: seeds_of(setting, order) for setting in SETTINGS if seeds_of(setting, order)},
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one seed of one setting ended."""
+
+    setting: str
+    seed: int
+    run: Trained
+
+    @property
+    def step(self) -> int | None:
+        """First evaluation within 200 updates at which the run has learned."""
+        return first_learned(self.run.rows)
+
+    @property
+    def late_step(self) -> int | None:
+        """First evaluation at which it has learned, however late."""
+        return first_learned(self.run.rows, within=LATE)
+
+    def accuracy(self, step: int) -> float | None:
+        return next((row["accuracy"] for row in self.run.rows if row["step"] == step), None)
+
+    def row(self) -> dict[str, object]:
+        return {
+            "setting": self.setting,
+            "seed": self.seed,
+            "learned": self.step is not None,
+            "step": self.step,
+            "late_step": self.late_step,
+            f"accuracy_{WITHIN}": self.accuracy(WITHIN),
+            f"accuracy_{LATE}": self.accuracy(LATE),
+            "run": self.run.id,
+        }
+
+
+def first_learned(rows: list[Row], within: int = WITHIN) -> int | None:
+    """The first evaluated step up to ``within`` whose accuracy exceeds 0.95, or None."""
+    return next((int(row["step"]) for row in rows if row["step"] <= within and row["accuracy"] > LEARNED), None)
+
+
+def seeds_of(setting: Setting, order: Order) -> list[int]:
+    """The seeds of a setting that are asked for."""
+    return order.first(range(setting.seeds[order.preset]))
+
+
+def make_spec(setting: Setting, seed: int) -> RunSpec:
+    """P3's network (batch 128, hidden 256, Adam 1e-3) on the setting's task; one seed for start and data."""
+    return RunSpec(task=setting.task, init_seed=seed, data_seed=seed)
+
+
+def make_job(setting: Setting, seed: int, preset: Preset, *, late: bool) -> Job:
+    """One run of a setting; at ``quick`` it ends once it has learned; ``late`` takes it on to step 1000."""
+    stop = LEARNED if setting.ends_when_learned or preset == "quick" else None
+    schedule = Schedule.every(EVERY, steps=LATE if late else WITHIN, stop_at=stop)
+    return Job(f"{setting.name}, seed {seed}", make_spec(setting, seed), schedule)
+
+
+# --- tables
+
+
+def success_table(outcomes: list[Outcome]) -> Table:
+    """A row for each setting: how many seeds learned, with a Wilson interval, and how soon."""
+    table = []
+    for name in dict.fromkeys(outcome.setting for outcome in outcomes):
+        group = [outcome for outcome in outcomes if outcome.setting == name]
+        steps = [outcome.step for outcome in group if outcome.step is not None]
+        low, high = wilson(len(steps), len(group))
+        late = [outcome for outcome in group if outcome.step is None and outcome.accuracy(LATE) is not None]
+        table.append(
+            {
+                "setting": name,
+                "seeds": len(group),
+                "learned": len(steps),
+                "rate": len(steps) / len(group),
+                "low": low,
+                "high": high,
+                "first_step": min(steps, default=None),
+                "median_step": float(np.median(steps)) if steps else None,
+                "last_step": max(steps, default=None),
+                "continued": len(late),
+                f"learned_by_{LATE}": sum(outcome.late_step is not None for outcome in late),
+            }
+        )
+    return table
+
+
+def curve_table(outcomes: list[Outcome]) -> Table:
+    """Every measurement of every run."""
+    return [
+        {"setting": outcome.setting, "seed": outcome.seed, **row} for outcome in outcomes for row in outcome.run.rows
+    ]
+
+
+def tell(success: Table) -> str:
+    """The result in plain words."""
+    sentences = []
+    for row in success:
+        sentence = (
+            f"{row['setting']}: {row['learned']} of {row['seeds']} runs learned to copy within {WITHIN} updates "
+            f"({row['rate']:.0%}, 95 % interval {row['low']:.0%} to {row['high']:.0%}"
+        )
+        sentence += f"; median step {row['median_step']:.0f})." if row["learned"] else ")."
+        if row["continued"]:
+            sentence += f" Of the {row['continued']} others, {row[f'learned_by_{LATE}']} had learned by step {LATE}."
+        sentences.append(sentence)
+    return " ".join(sentences)
+
+
+def notes(order: Order) -> tuple[str, ...]:
+    """What a reader should know about how it was run."""
+    told = [
+        "Source and target both close with an end symbol; accuracy is over all 41 output symbols of 50 fresh "
+        "sequences, teacher forced.",
+        "The score is s_t^T W h_l without a bias, as in the text.",
+    ]
+    if order.preset == "quick":
+        told.append("quick: three seeds a setting, a run ends once it has learned, none goes on behind step 200.")
+    if order.preset == "reduced":
+        told.append("reduced: 20 seeds a setting instead of 40 for permutations, none goes on behind step 200.")
+    if order.preset == "paper":
+        told.append("Runs on plain i.i.d. sequences end once they have learned; all others run to step 200 at least.")
+    return tuple(told)
+
+
+# --- claims
+
+
+def decide(outcomes: list[Outcome]) -> tuple[Finding, ...]:
+    """The verdicts; `claims.toml` says the rules in words."""
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(outcome.setting, []).append(outcome)
+    permutations, selections = groups.get(PERMUTATIONS.name, []), groups.get(SELECTIONS.name, [])
+    return (
+        Finding("copy-k-of-n-learns", (always(SELECTIONS.name, selections),)),
+        Finding(
+            "copy-permutations-fail", (often_fails(permutations, selections), learns_later(permutations, selections))
+        ),
+        Finding(
+            "copy-iid-learns",
+            tuple(always(s.name, groups.get(s.name, [])) for s in (SUBSTITUTED, INDEPENDENT)),
+        ),
+        Finding(
+            "copy-support-paradox",
+            tuple(easier(groups.get(s.name, []), permutations, s.name) for s in (SELECTIONS, SUBSTITUTED)),
+        ),
+    )
+
+
+def _learned(group: list[Outcome]) -> int:
+    return sum(outcome.step is not None for outcome in group)
+
+
+def always(name: str, group: list[Outcome]) -> Part:
+    """Holds if all of at least 20 seeds learn; one that does not refutes it."""
+    learned, n = _learned(group), len(group)
+    if not n:
+        return Part(name, "undecided", None, None, "seeds", "No run at this preset.")
+    verdict: Verdict = "fails" if learned < n else "holds" if n >= ALWAYS else "undecided"
+    return Part(name, verdict, learned / n, wilson(learned, n), "seeds", f"{learned} of {n} seeds learned.")
+
+
+def often_fails(group: list[Outcome], control: list[Outcome]) -> Part:
+    """Holds if the failure rate's lower bound is above 0.1 and it differs from the control's (exact test)."""
+    failed, n = len(group) - _learned(group), len(group)
+    control_failed = len(control) - _learned(control)
+    low, high = wilson(failed, n)
+    p = fisher_exact((failed, n), (control_failed, len(control)))
+    verdict: Verdict = "undecided"
+    if low > 0.1 and p < 0.05:
+        verdict = "holds"
+    elif high < 0.1:
+        verdict = "fails"
+    detail = (
+        f"{failed} of {n} seeds failed within {WITHIN} updates, {control_failed} of {len(control)} on "
+        f"{SELECTIONS.name} (p = {p:.2g})."
+    )
+    return Part("often fail", verdict, failed / n, (low, high), "seeds", detail)
+
+
+def learns_later(group: list[Outcome], control: list[Outcome]) -> Part:
+    """Holds if the median step of those that learn lies above the control's: the interval of the difference above 0."""
+    steps = [outcome.step for outcome in group if outcome.step is not None]
+    control_steps = [outcome.step for outcome in control if outcome.step is not None]
+    if min(len(steps), len(control_steps)) < 5:
+        detail = f"Only {len(steps)} and {len(control_steps)} seeds learned; at least 5 each are needed."
+        return Part("later when learned", "undecided", None, None, "seeds", detail)
+    difference = float(np.median(steps) - np.median(control_steps))
+    interval = bootstrap_difference(steps, control_steps, "median")
+    assert interval is not None  # five values have one
+    verdict: Verdict = "holds" if interval[0] > 0 else "fails" if interval[1] < 0 else "undecided"
+    detail = f"Median step {np.median(steps):.0f} of {len(steps)} against {np.median(control_steps):.0f}."
+    return Part("later when learned", verdict, difference, interval, "seeds", detail)
+
+
+def easier(larger: list[Outcome], smaller: list[Outcome], name: str) -> Part:
+    """Holds if the larger support is learned more often, significantly (exact test); fails if less often."""
+    label = f"{name} against {PERMUTATIONS.name}"
+    if not larger or not smaller:
+        return Part(label, "undecided", None, None, "seeds", "No run at this preset.")
+    a, n, b, m = _learned(larger), len(larger), _learned(smaller), len(smaller)
+    p = fisher_exact((a, n), (b, m))
+    difference = a / n - b / m
+    verdict: Verdict = "undecided" if p >= 0.05 else "holds" if difference > 0 else "fails"
+    detail = f"{a} of {n} seeds learned against {b} of {m} (p = {p:.2g})."
+    return Part(label, verdict, difference, newcombe((a, n), (b, m)), "seeds", detail)
+
+
+# --- figures
+
+
+def figures(outcomes: list[Outcome]) -> dict[str, alt.TopLevelMixin]:
+    """Curves of all seeds: accuracy, lexical probe against attention, and the continued runs if there are any."""
+    table = curve_table(outcomes)
+    early = [row for row in table if row["step"] <= WITHIN]
+    drawn: dict[str, alt.TopLevelMixin] = {
+        "curves": panels(
+            early,
+            column="setting",
+            layer=curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy"),
+            title="Accuracy of every seed",
+        ),
+        "knowledge": panels(
+            [
+                {"setting": row["setting"], "seed": row["seed"], "step": row["step"], "what": what, "share": row[key]}
+                for row in early
+                for what, key in (("lexical probe", "probe_accuracy"), ("attention", "attention_accuracy"))
+            ],
+            column="setting",
+            layer=curves(
+                x="step",
+                y="share",
+                group="seed",
+                colour="what",
+                colours=CONTRAST,
+                x_title="updates",
+                y_title="right position is the largest",
+            ),
+            title="Where lexical knowledge and attention point",
+        ),
+    }
+    late = [row for row in table if row["step"] > WITHIN]
+    if late:
+        continued = {(row["setting"], row["seed"]) for row in late}
+        drawn["continued"] = panels(
+            [row for row in table if (row["setting"], row["seed"]) in continued],
+            column="setting",
+            layer=curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy"),
+            title=f"Seeds that had not learned by step {WITHIN}, continued to {LATE}",
+        )
+    return drawn

@@ -1,0 +1,18 @@
+"""All experiments by name."""
+
+from difflib import get_close_matches
+
+from attnlab.errors import UsageError
+from attnlab.experiments.copying import Copying
+from attnlab.experiments.experiment import Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (Copying(),)}
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment called ``name``."""
+    if name in EXPERIMENTS:
+        return EXPERIMENTS[name]
+    close = get_close_matches(name, EXPERIMENTS, n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    raise UsageError(f"There is no experiment {name!r}; experiments are {', '.join(EXPERIMENTS)}.{hint}")

@@ -1,0 +1,28 @@
+"""Starting values, drawn from a generator of our own instead of PyTorch's global one.
+
+The distributions are PyTorch's defaults, which the papers' code relies on.
+"""
+
+from math import sqrt
+
+import torch
+from torch import Tensor, nn
+
+
+def uniform(*shape: int, bound: float, generator: torch.Generator | None) -> nn.Parameter:
+    """A parameter with entries uniform in (-bound, bound)."""
+    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))
+
+
+def linear(inputs: int, outputs: int, *, bias: bool = True, generator: torch.Generator | None) -> nn.Linear:
+    """``nn.Linear`` with its usual start: weight and bias uniform in +-1/sqrt(inputs)."""
+    layer = nn.Linear(inputs, outputs, bias=bias, device="meta")  # no values yet, so nothing is drawn
+    layer.weight = uniform(outputs, inputs, bound=1 / sqrt(inputs), generator=generator)
+    if bias:
+        layer.bias = uniform(outputs, bound=1 / sqrt(inputs), generator=generator)
+    return layer
+
+
+def embedding(words: int, size: int, *, generator: torch.Generator | None) -> Tensor:
+    """Embedding table (words, size) with standard normal entries, as in ``nn.Embedding``."""
+    return nn.Parameter(torch.empty(words, size).normal_(generator=generator))

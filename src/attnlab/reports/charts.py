@@ -1,0 +1,65 @@
+"""Charts: built from a result's own rows, drawn offline as SVG and PNG or live inside a page."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+Rows = Sequence[Mapping[str, Any]]
+
+CONTRAST = ("#d55e00", "#0072b2")
+"""Two colours told apart by most eyes, with or without colour vision, and in print."""
+INK = "#333333"
+SIZE = {"width": 210, "height": 190}
+
+
+def curves(
+    *,
+    x: str,
+    y: str,
+    group: str,
+    x_title: str,
+    y_title: str,
+    colour: str | None = None,
+    colours: Sequence[str] = CONTRAST,
+) -> alt.Chart:
+    """One thin line for each value of ``group`` (and of ``colour``), on a share axis from 0 to 1; data comes later."""
+    hue: Any = alt.value(colours[1])
+    if colour is not None:
+        hue = alt.Color(
+            f"{colour}:N", title=None, scale=alt.Scale(range=list(colours)), legend=alt.Legend(orient="top")
+        )
+    chart: alt.Chart = (
+        alt.Chart()
+        .mark_line(strokeWidth=1.2, opacity=0.55)
+        .encode(
+            x=alt.X(f"{x}:Q", title=x_title),
+            y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(domain=[0, 1])),
+            detail=f"{group}:N",
+            color=hue,
+            tooltip=[f"{group}:N", f"{x}:Q", alt.Tooltip(f"{y}:Q", format=".3f")],
+        )
+        .properties(**SIZE)
+    )
+    return chart
+
+
+def panels(data: Rows, *, column: str, layer: alt.Chart, title: str) -> alt.FacetChart:
+    """``layer`` drawn once for each value of ``column``, side by side in the order of the data."""
+    order = list(dict.fromkeys(row[column] for row in data))
+    chart: alt.FacetChart = (
+        layer.properties(data=alt.InlineData(values=[dict(row) for row in data]))
+        .facet(column=alt.Column(f"{column}:N", title=None, sort=order, header=alt.Header(labelFontSize=12)))
+        .properties(title=alt.TitleParams(title, anchor="start", fontSize=14, color=INK))
+    )
+    return chart
+
+
+def save(chart: alt.TopLevelMixin, folder: Path, name: str) -> list[Path]:
+    """Write ``name.svg``, ``name.png`` and the chart's own description ``name.vl.json`` into ``folder``."""
+    paths = [folder / f"{name}.{ending}" for ending in ("svg", "png", "vl.json")]
+    chart.save(str(paths[0]), format="svg")
+    chart.save(str(paths[1]), format="png", scale_factor=2)
+    paths[2].write_text(chart.to_json(indent=None), encoding="utf-8")
+    return paths

@@ -1,0 +1,49 @@
+"""Pages: single HTML files that open from disk without a network. Every text is escaped; charts are live."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import jinja2
+import vl_convert
+
+from attnlab.training.files import write_atomically
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, paragraphs of plain text, optionally a chart with the sentence that describes it, and a table."""
+
+    heading: str
+    paragraphs: Sequence[str] = ()
+    chart: alt.TopLevelMixin | None = None
+    caption: str = ""
+    table: Sequence[Mapping[str, Any]] = ()
+
+
+def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -> None:
+    """Write the page in one move."""
+    specs = [None if section.chart is None else json.loads(section.chart.to_json(indent=None)) for section in sections]
+    text = _template().render(
+        title=title, lead=lead, parts=list(zip(sections, specs, strict=True)), script=_vega() if any(specs) else ""
+    )
+    write_atomically(path, text.encode("utf-8"))
+
+
+@cache
+def _template() -> jinja2.Template:
+    loader = jinja2.PackageLoader("attnlab", "reports/templates")
+    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined).get_template(
+        "page.html"
+    )
+
+
+@cache
+def _vega() -> str:
+    """The chart library, to stand inside the page; nothing in it may end the script element early."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle.replace("</script", "<\\/script")

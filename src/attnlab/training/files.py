@@ -1,0 +1,211 @@
+"""Files that are either whole or not there: canonical JSON, seals, atomic writes, and faults told in one sentence.
+
+A *sealed* file carries the sha256 of its own bytes, taken with zeros where the digest stands. So one altered bit
+anywhere is noticed, and no second file has to be kept in step with the first.
+"""
+
+import errno
+import hashlib
+import json
+import math
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from attnlab.errors import StoreError, UsageError
+
+Json: TypeAlias = Any
+"""A value of JSON: an object with string keys, an array, a string, a number, a truth value or null."""
+
+NEW, OLD = ".new-", ".old-"
+"""Prefixes of temporary names: what is being written, and what is being taken away."""
+
+SEAL = "attnlab-sha256:"
+BLANK_SEAL = SEAL + 64 * "0"
+_SEAL_PATTERN = re.compile(SEAL.encode() + rb"([0-9a-f]{64})")
+
+_RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_WINDOWS_DEVICES = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]")
+
+
+def is_run_id(name: str) -> bool:
+    """Whether ``name`` is safe as a folder's name on every system: it cannot leave the folder it is put in."""
+    return bool(_RUN_ID.fullmatch(name)) and not _WINDOWS_DEVICES.fullmatch(name)
+
+
+def check_run_id(name: str) -> str:
+    """``name`` if it is a run id, else a UsageError."""
+    if not is_run_id(name):
+        raise UsageError(
+            f"{name!r} is not a run id: 1 to 64 lower-case letters, digits and hyphens, beginning with a letter or "
+            "a digit, and no device name of Windows such as 'con'."
+        )
+    return name
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------------
+
+
+def to_json(value: Json, indent: int | None = None) -> bytes:
+    """Canonical JSON: sorted keys, floats by their shortest exact form, ASCII only, a newline at the end.
+
+    JSON has no numbers that are not finite; they are written as ``{"$float": "nan"}``, ``"inf"`` or ``"-inf"``.
+    """
+
+    def dumps(value: Json) -> bytes:
+        separators = (",", ":") if indent is None else (",", ": ")
+        text = json.dumps(value, sort_keys=True, allow_nan=False, indent=indent, separators=separators)
+        return text.encode() + b"\n"
+
+    try:
+        return dumps(value)
+    except ValueError:  # a number that is not finite: rare, so the value is walked only then
+        return dumps(_spell_out(value))
+
+
+def from_json(data: bytes) -> Json:
+    """The value ``to_json`` wrote."""
+    return json.loads(data, object_hook=_read_float)
+
+
+def _spell_out(value: Json) -> Json:
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": repr(value)}
+    if isinstance(value, dict):
+        return {key: _spell_out(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_spell_out(item) for item in value]
+    return value
+
+
+def _read_float(document: dict[str, Json]) -> Json:
+    return float(document["$float"]) if document.keys() == {"$float"} else document
+
+
+# --- Seals --------------------------------------------------------------------------------------------------------
+
+
+def sha256(data: bytes) -> str:
+    """In hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def seal(data: bytes) -> bytes:
+    """``data``, which contains ``BLANK_SEAL`` once, with the digest of its bytes in the place of the zeros."""
+    if data.count(SEAL.encode()) != 1:
+        raise UsageError(f"A stored document must not contain the text {SEAL!r}: it marks where the checksum stands.")
+    return data.replace(BLANK_SEAL.encode(), (SEAL + sha256(data)).encode())
+
+
+def fault_in_seal(data: bytes) -> str | None:
+    """What is wrong with a sealed file's bytes, as the end of a sentence, or None."""
+    if not data:
+        return "is empty"
+    seals = list(_SEAL_PATTERN.finditer(data))
+    if len(seals) != 1:
+        return "is cut off or altered (its checksum is gone)"
+    start, end = seals[0].span(1)
+    blank = data[:start] + 64 * b"0" + data[end:]
+    return None if sha256(blank).encode() == data[start:end] else "is altered (its checksum does not agree)"
+
+
+def to_sealed_json(document: dict[str, Json]) -> bytes:
+    """A JSON object for people's eyes too, sealed under the key ``seal``."""
+    if "seal" in document:
+        raise UsageError("A stored document must not have the key 'seal': its checksum stands there.")
+    return seal(to_json({**document, "seal": BLANK_SEAL}, indent=2))
+
+
+def from_sealed_json(data: bytes) -> dict[str, Json]:
+    """The object ``to_sealed_json`` was given."""
+    document: dict[str, Json] = from_json(data)
+    del document["seal"]
+    return document
+
+
+def read_sealed(path: Path) -> bytes | None:
+    """A sealed file's bytes, None if there is no file; a StoreError if it cannot be read or is not as written."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as fault:
+        raise StoreError(f"{path} cannot be read ({fault.strerror or fault}).") from fault
+    if wrong := fault_in_seal(data):
+        raise StoreError(f"{path} {wrong}.")
+    return data
+
+
+def need_sealed(path: Path) -> bytes:
+    """A sealed file's bytes; a StoreError if there is no file, too."""
+    data = read_sealed(path)
+    if data is None:
+        raise StoreError(f"{path} is missing.")
+    return data
+
+
+# --- Writing ------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what the system says while ``path`` is written into one sentence a user can act on."""
+    try:
+        yield
+    except OSError as fault:
+        if fault.errno in (errno.ENOSPC, errno.EDQUOT):
+            sentence = f"The disk is full, so {path} was not written; free some space, or choose a store elsewhere."
+        elif fault.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+            sentence = f"{path} may not be written; allow it, or choose a store in a folder of yours."
+        else:
+            sentence = f"{path} could not be written: {fault.strerror or fault}."
+        raise StoreError(sentence) from fault
+
+
+def write_through(path: Path, data: bytes) -> None:
+    """Write a file and wait until the disk has it."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until the disk has the folder's list of names. Windows has no such call and needs none."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def move(source: Path, target: Path) -> None:
+    """Rename, replacing a file that is there. On Windows a reader's open file stands in the way for a moment."""
+    for patience in (0.01, 0.03, 0.1, 0.3) if os.name == "nt" else ():
+        try:
+            source.replace(target)
+            return
+        except PermissionError:
+            time.sleep(patience)
+    source.replace(target)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Put ``data`` at ``path``: whoever reads, and whatever is killed, finds the old bytes or the new ones."""
+    temporary = path.with_name(NEW + path.name)
+    with explained(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_through(temporary, data)
+            move(temporary, path)
+            sync_folder(path.parent)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise

@@ -1,0 +1,92 @@
+"""A run spec brought to life: the model, the loss of each step, the evaluation at any step.
+
+Batches, dropout and evaluation data are functions of seed and step alone (`attnlab.seeds`), so a problem has no hidden
+state: the model and the optimiser are all that a checkpoint has to hold.
+"""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from attnlab.errors import UsageError
+from attnlab.models.seq2seq import Prediction, Seq2Seq
+from attnlab.seeds import numpy_generator, torch_generator
+from attnlab.tasks.batch import PairBatch
+from attnlab.training.metrics import Row, pair_metrics
+from attnlab.training.spec import RunSpec, Train
+
+
+class Problem(Protocol):
+    """What the training loop needs to know."""
+
+    @property
+    def model(self) -> nn.Module: ...
+
+    def trained_parameters(self) -> dict[str, nn.Parameter]:
+        """The parameters that the optimiser changes, by name."""
+        ...
+
+    def loss(self, step: int) -> Tensor:
+        """The loss that update number ``step`` (from 0) goes down."""
+        ...
+
+    def evaluate(self, step: int) -> Row:
+        """Measurements after ``step`` updates; leaves no trace in the run."""
+        ...
+
+
+class PairProblem:
+    """Sequence-to-sequence training on a synthetic task: mean negative log-likelihood of all output words."""
+
+    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+        self.spec, self.device = spec, device
+        self.task = spec.task.build()
+        words = self.task.vocabulary
+        self.model: Seq2Seq = spec.model.build(words, words, spec.init_seed).to(device)
+        self._trained = choose_trained(self.model, self.model.attention.score_parameters(), spec.train)
+
+    def trained_parameters(self) -> dict[str, nn.Parameter]:
+        return self._trained
+
+    def loss(self, step: int) -> Tensor:
+        batch = self._batch(self.spec.batch, "training", step)
+        self.model.train()
+        dropout = torch_generator(self.spec.data_seed, "dropout", step) if self.spec.model.dropout else None
+        prediction = self._predict(batch, probe=False, generator=dropout)
+        return functional.nll_loss(prediction.log_probabilities.flatten(0, 1), batch.target.flatten())
+
+    @torch.no_grad()
+    def evaluate(self, step: int) -> Row:
+        batch = self._batch(self.spec.evaluation_batch, "evaluation", step)
+        self.model.eval()
+        return pair_metrics(self._predict(batch, probe=True), batch)
+
+    def _batch(self, count: int, purpose: str, step: int) -> PairBatch:
+        return self.task.batch(count, numpy_generator(self.spec.data_seed, purpose, step)).to(self.device)
+
+    def _predict(self, batch: PairBatch, *, probe: bool, generator: torch.Generator | None = None) -> Prediction:
+        prediction: Prediction = self.model(
+            batch.source, batch.previous, targets=batch.target if probe else None, generator=generator
+        )
+        return prediction
+
+
+def choose_trained(model: nn.Module, attention: list[nn.Parameter], train: Train) -> dict[str, nn.Parameter]:
+    """Freeze what ``train`` leaves alone and return the rest by name."""
+    ours = {id(parameter) for parameter in attention}
+    chosen = {}
+    for name, parameter in model.named_parameters():
+        wanted = train == "all" or (id(parameter) in ours) == (train == "attention-only")
+        parameter.requires_grad_(wanted)
+        if wanted:
+            chosen[name] = parameter
+    if not chosen:
+        raise UsageError(f"train = {train} leaves no parameter to train in this model.")
+    return chosen
+
+
+def build_problem(spec: RunSpec, device: torch.device | str = "cpu") -> Problem:
+    """The problem that ``spec`` describes."""
+    return PairProblem(spec, device)

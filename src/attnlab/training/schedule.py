@@ -1,0 +1,48 @@
+"""How long a run goes on and when it is measured: everything about a run that does not change its trajectory."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from attnlab.training.spec import Count, Record, Share
+
+Step = Annotated[int, Field(ge=0)]
+
+
+class Schedule(Record):
+    """Train for ``steps`` updates, evaluate after each number of updates in ``evaluations``.
+
+    ``stop_at``: end at the first evaluation whose accuracy exceeds it. ``checkpoint_every``: the most updates a kill
+    can cost. ``keep``: keep the weights of every evaluation, not only of the last two checkpoints.
+
+    >>> Schedule.every(10, steps=25).evaluations
+    (0, 10, 20, 25)
+    """
+
+    steps: Step
+    evaluations: tuple[Step, ...]
+    stop_at: Share | None = None
+    checkpoint_every: Count = 100
+    keep: bool = False
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if list(self.evaluations) != sorted(set(self.evaluations)):
+            raise ValueError("evaluations are different steps in rising order")
+        if self.evaluations and self.evaluations[-1] > self.steps:
+            raise ValueError(f"evaluation at step {self.evaluations[-1]} lies behind the last step {self.steps}")
+        return self
+
+    @classmethod
+    def every(
+        cls,
+        interval: int,
+        *,
+        steps: int,
+        stop_at: float | None = None,
+        checkpoint_every: int = 100,
+        keep: bool = False,
+    ) -> "Schedule":
+        """Evaluate at the start, every ``interval`` steps and at the end."""
+        evaluations = tuple(sorted({*range(0, steps + 1, interval), steps}))
+        return cls(steps=steps, evaluations=evaluations, stop_at=stop_at, checkpoint_every=checkpoint_every, keep=keep)
