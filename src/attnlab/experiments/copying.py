@@ -33,7 +33,7 @@ LEARNED = 0.95
 WITHIN = 200
 """... at an evaluation within so many updates."""
 LATE = 1000
-"""Runs that have not learned by then go on to here."""
+"""Runs that have not learned by then go on until they have, at most to here."""
 EVERY = 10
 """Updates between evaluations."""
 ALWAYS = 20
@@ -152,7 +152,8 @@ class Outcome:
             "step": self.step,
             "late_step": self.late_step,
             f"accuracy_{WITHIN}": self.accuracy(WITHIN),
-            f"accuracy_{LATE}": self.accuracy(LATE),
+            "last_step": int(self.run.rows[-1]["step"]),
+            "last_accuracy": self.run.rows[-1]["accuracy"],
             "run": self.run.id,
         }
 
@@ -173,8 +174,8 @@ def make_spec(setting: Setting, seed: int) -> RunSpec:
 
 
 def make_job(setting: Setting, seed: int, preset: Preset, *, late: bool) -> Job:
-    """One run of a setting; at ``quick`` it ends once it has learned; ``late`` takes it on to step 1000."""
-    stop = LEARNED if setting.ends_when_learned or preset == "quick" else None
+    """One run of a setting; at ``quick`` it ends once it has learned; ``late`` takes it on, at most to step 1000."""
+    stop = LEARNED if setting.ends_when_learned or preset == "quick" or late else None
     schedule = Schedule.every(EVERY, steps=LATE if late else WITHIN, stop_at=stop)
     return Job(f"{setting.name}, seed {seed}", make_spec(setting, seed), schedule)
 
@@ -189,7 +190,8 @@ def success_table(outcomes: list[Outcome]) -> Table:
         group = [outcome for outcome in outcomes if outcome.setting == name]
         steps = [outcome.step for outcome in group if outcome.step is not None]
         low, high = wilson(len(steps), len(group))
-        late = [outcome for outcome in group if outcome.step is None and outcome.accuracy(LATE) is not None]
+        late = [outcome for outcome in group if outcome.run.step > WITHIN]
+        late_steps = [outcome.late_step for outcome in late if outcome.late_step is not None]
         table.append(
             {
                 "setting": name,
@@ -202,7 +204,8 @@ def success_table(outcomes: list[Outcome]) -> Table:
                 "median_step": float(np.median(steps)) if steps else None,
                 "last_step": max(steps, default=None),
                 "continued": len(late),
-                f"learned_by_{LATE}": sum(outcome.late_step is not None for outcome in late),
+                f"learned_by_{LATE}": len(late_steps),
+                "median_late_step": float(np.median(late_steps)) if late_steps else None,
             }
         )
     return table
@@ -225,7 +228,8 @@ def tell(success: Table) -> str:
         )
         sentence += f"; median step {row['median_step']:.0f})." if row["learned"] else ")."
         if row["continued"]:
-            sentence += f" Of the {row['continued']} others, {row[f'learned_by_{LATE}']} had learned by step {LATE}."
+            sentence += f" Of the {row['continued']} others, {row[f'learned_by_{LATE}']} had learned by step {LATE}"
+            sentence += f" (median step {row['median_late_step']:.0f})." if row["median_late_step"] else "."
         sentences.append(sentence)
     return " ".join(sentences)
 
@@ -242,7 +246,10 @@ def notes(order: Order) -> tuple[str, ...]:
     if order.preset == "reduced":
         told.append("reduced: 20 seeds a setting instead of 40 for permutations, none goes on behind step 200.")
     if order.preset == "paper":
-        told.append("Runs on plain i.i.d. sequences end once they have learned; all others run to step 200 at least.")
+        told.append(
+            "Runs on plain i.i.d. sequences end once they have learned; all others run to step 200 at least. Those that "
+            "have not learned by then go on until they have, at most to step 1000."
+        )
     return tuple(told)
 
 
@@ -370,6 +377,6 @@ def figures(outcomes: list[Outcome]) -> dict[str, alt.TopLevelMixin]:
             [row for row in table if (row["setting"], row["seed"]) in continued],
             column="setting",
             layer=curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy"),
-            title=f"Seeds that had not learned by step {WITHIN}, continued to {LATE}",
+            title=f"Seeds that had not learned by step {WITHIN}, continued until they had",
         )
     return drawn
