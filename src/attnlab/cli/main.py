@@ -48,6 +48,26 @@ def options(
     settings.quiet, settings.verbose, settings.device = quiet, verbose, device
 
 
+def general_first(words: list[str]) -> list[str]:
+    """The words of a command with its general options in front, wherever they stood.
+
+    >>> general_first(["run", "copying", "--quiet", "--device", "cpu"])
+    ['--quiet', '--device', 'cpu', 'run', 'copying']
+    """
+    front, rest = [], []
+    left = iter(words)
+    for word in left:
+        if word == "--device":
+            front += [word, *[value for value in [next(left, None)] if value is not None]]
+        elif word in ("--quiet", "-q", "--verbose", "-v") or word.startswith("--device="):
+            front.append(word)
+        elif word == "--":
+            rest += [word, *left]
+        else:
+            rest.append(word)
+    return front + rest
+
+
 def main() -> None:
     """Run the command line; a user's mistake is one sentence, never a traceback."""
     screen = Console(stderr=True)
@@ -58,7 +78,7 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.showwarning = show
         try:
-            app()
+            app(general_first(sys.argv[1:]), prog_name="attnlab")
         except AttnlabError as error:
             if settings.verbose:
                 raise

@@ -247,8 +247,8 @@ def notes(order: Order) -> tuple[str, ...]:
         told.append("reduced: 20 seeds a setting instead of 40 for permutations, none goes on behind step 200.")
     if order.preset == "paper":
         told.append(
-            "Runs on plain i.i.d. sequences end once they have learned; all others run to step 200 at least. Those that "
-            "have not learned by then go on until they have, at most to step 1000."
+            "Runs on plain i.i.d. sequences end once they have learned; all others run to step 200 at least. Those "
+            "that have not learned by then go on until they have, at most to step 1000."
         )
     return tuple(told)
 

@@ -19,7 +19,8 @@ def write_result(
     result: Result, folder: Path, *, experiment: str, order: Order, command: str, seconds: float, cpu_seconds: float
 ) -> Path:
     """Write ``result`` as ``folder``, in one move: a folder is there whole or as it was before."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    with explained(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
     with explained(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as temporary:
         fresh = Path(temporary) / folder.name
         (fresh / "tables").mkdir(parents=True)

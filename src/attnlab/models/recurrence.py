@@ -1,22 +1,23 @@
-"""The recurrences of LSTM and GRU on CPU: one layer, one direction, forward and backward by hand.
+"""The recurrences of LSTM and GRU on CPU: one layer in one or both directions, forward and backward by hand.
 
-Both work on *packed* sequences (see `Packing`): rows stand step by step, longest sequences first, so that step ``t`` is
-a contiguous block whose sequences are the first ones of the block before. Padding has no row and costs nothing.
+Both work on packed sequences (`attnlab.models.packing`). A row holds both directions side by side, each with weights of
+its own: the reverse one is the forward one on mirrored sequences.
 
 What makes them fast is that little leaves the cache and nothing is done twice. All buffers are allocated once a call
-and every operation writes into its place in them. The input's share of the gates comes in already computed and is
-overwritten by the gates. The backward pass makes one product a step (the gradient of the state before) and leaves the
-weights' gradient to one large product at the end. Every step costs the same, so the cost is linear in the length.
+and every operation writes into its place in them. The input's share of the gates comes in already computed, is
+overwritten by the gates, and these by their gradient. The backward pass makes one product a step (the gradient of the
+state before) and leaves the weights' gradient to one large product at the end. So the cost is linear in the length.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
+
+from attnlab.errors import UsageError
+from attnlab.models.packing import Packing
 
 # Derivatives through an activation's own value y, written into a given place:
 # gradient * y * (1 - y) for the sigmoid, gradient * (1 - y ** 2) for tanh.
@@ -24,118 +25,33 @@ sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
-@dataclass(frozen=True)
-class Packing:
-    """Where the positions of a padded batch stand once packed.
-
-    A row is one valid position; ``rows`` is their number, the sum of the lengths. Blocks of states have the initial
-    states before the first step: ``(batch + rows, hidden)``.
-    """
-
-    batch: int
-    length: int
-    sizes: list[int]
-    """How many sequences each step has, never growing."""
-    order: Tensor
-    """(batch,) The sequences from longest to shortest."""
-    positions: Tensor
-    """(rows,) Each row's place in the padded batch flattened to ``batch * length``."""
-    mirror: Tensor
-    """(rows,) The row of the same sequence as far from its end as this one from its beginning: its own inverse."""
-    before: Tensor
-    """(rows,) Where the block of states has the state before each row's."""
-    last: Tensor
-    """(batch,) Where the block of states has the last state of each sequence, longest first."""
-
-    @property
-    def equal(self) -> bool:
-        """Whether all sequences have one length."""
-        return self.sizes[-1] == self.batch
-
-    @property
-    def full(self) -> bool:
-        """Whether there is no padding, so that packing is a transposition."""
-        return self.equal and len(self.sizes) == self.length
-
-    @staticmethod
-    def of(lengths: Tensor, length: int) -> "Packing":
-        """Pack sequences of these ``lengths`` (batch,), padded to ``length``."""
-        batch, device = len(lengths), lengths.device
-        sorted_lengths, order = lengths.sort(descending=True, stable=True)
-        steps = torch.arange(int(sorted_lengths[0]), device=device)
-        sizes = (sorted_lengths > steps[:, None]).sum(1)
-        starts = sizes.cumsum(0) - sizes  # a step's first row
-        step = steps.repeat_interleave(sizes)  # each row's step
-        member = torch.arange(len(step), device=device) - starts[step]  # and its sequence, counted from the longest
-        starts_of_states = torch.cat([starts.new_zeros(1), batch + starts])
-        return Packing(
-            batch=batch,
-            length=length,
-            sizes=sizes.tolist(),
-            order=order,
-            positions=order[member] * length + step,
-            mirror=starts[sorted_lengths[member] - 1 - step] + member,
-            before=starts_of_states[step] + member,
-            last=starts_of_states[sorted_lengths] + torch.arange(batch, device=device),
-        )
-
-
-def _states(initial: Tensor | None, rows: Tensor, packing: Packing) -> Tensor:
-    """An empty block of states (batch + rows, hidden) like ``rows`` that begins with the initial ones or zeros."""
-    hidden = rows.new_empty(packing.batch + len(rows), rows.shape[1])
-    hidden[: packing.batch] = 0.0 if initial is None else initial
-    return hidden
-
-
-def _steps(rows: Tensor, packing: Packing) -> tuple[Tensor, ...]:
-    """For each step, its block (sequences, ...) of ``rows``."""
-    return torch.split(rows, packing.sizes)
-
-
-def _before(states: Tensor, packing: Packing) -> list[Tensor]:
-    """For each step, the states (sequences, hidden) of its sequences one step before."""
-    blocks = torch.split(states, [packing.batch, *packing.sizes])
-    return [block[:size] for block, size in zip(blocks, packing.sizes, strict=False)]
-
-
-def _weight_gradient(gates: Tensor, hiddens: Tensor, packing: Packing, *, skip: int) -> Tensor:
-    """The recurrent weights' gradient (gates, hidden) from that of all rows' gates, less the first ``skip``."""
-    rows = len(gates)
-    before = hiddens[skip:rows] if packing.equal else hiddens.index_select(0, packing.before[skip:])
-    return (before.t() @ gates[skip:]).t()  # faster than gates.t() @ before
-
-
 class LSTMRecurrence(Function):
     """The LSTM's recurrence, gates in the order i, f, g, o:
 
     c = f * c_before + i * g,  h = o * tanh(c),  where i, f, o = sigmoid(projected + W h_before), g = tanh(likewise).
 
-    ``projected`` (rows, 4 * hidden): the input's share of the gates with both biases; it is overwritten.
-    ``hidden``, ``cell`` (batch, hidden): the initial states, longest sequence first, or both None for zeros.
-    ``weight`` (4 * hidden, hidden). Returns all hidden states (rows, hidden) and the last hidden and cell states of the
-    sequences (batch, hidden), longest first.
+    ``projected`` (rows, directions, 4 * hidden): the input's share of the gates with both biases; it is overwritten.
+    ``hidden``, ``cell`` (batch, directions, hidden): the initial states, longest sequence first; both None for zeros.
+    ``weights``: a W (4 * hidden, hidden) for each direction. Returns all hidden states (rows, directions, hidden) and
+    the sequences' last hidden and cell states (batch, directions, hidden), longest first.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, projected: Tensor, hidden: Tensor | None, cell: Tensor | None, weight: Tensor, packing: Packing
+        ctx: Any, packing: Packing, projected: Tensor, hidden: Tensor | None, cell: Tensor | None, *weights: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        size, sizes = weight.shape[1], packing.sizes
-        gates = projected
-        squashed = gates.new_empty(len(gates), size)  # tanh(c)
+        size, gates = weights[0].shape[1], projected
+        squashed = gates.new_empty(*gates.shape[:2], size)  # tanh(c)
         hiddens, cells = _states(hidden, squashed, packing), _states(cell, squashed, packing)
-        i, f, g, o = (_steps(gate, packing) for gate in torch.split(gates, size, 1))
-        i_and_f = _steps(gates[:, : 2 * size], packing)
-        steps = _steps(gates, packing)
-        h, c, tanh_c = (
-            _steps(hiddens[packing.batch :], packing),
-            _steps(cells[packing.batch :], packing),
-            _steps(squashed, packing),
-        )
-        h_before, c_before = _before(hiddens, packing), _before(cells, packing)
-        for t in range(len(sizes)):
+        i, f, g, o = (_steps(gate, packing) for gate in torch.split(gates, size, 2))
+        i_and_f = _steps(gates[..., : 2 * size], packing)
+        h, c, tanh_c = (_steps(x, packing) for x in (hiddens[packing.batch :], cells[packing.batch :], squashed))
+        c_before = _before(cells, packing)
+        products = _products(gates, hiddens, weights, packing)
+        for t in range(len(packing.sizes)):
             if t > 0 or hidden is not None:
-                steps[t].addmm_(h_before[t], weight.t())
+                for place, h_before, weight in products:
+                    place[t].addmm_(h_before[t], weight)
             i_and_f[t].sigmoid_()
             g[t].tanh_()
             o[t].sigmoid_()
@@ -144,156 +60,191 @@ class LSTMRecurrence(Function):
             torch.mul(o[t], tanh_c[t], out=h[t])
         ctx.packing, ctx.has_initial = packing, hidden is not None
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(gates, hiddens, cells, squashed, weight)
+        ctx.save_for_backward(gates, hiddens, cells, squashed, *weights)
         return hiddens[packing.batch :], hiddens.index_select(0, packing.last), cells.index_select(0, packing.last)
 
     @staticmethod
-    @once_differentiable
     def backward(
         ctx: Any, d_hiddens: Tensor | None, d_last_hidden: Tensor | None, d_last_cell: Tensor | None
     ) -> tuple[Tensor | None, ...]:
-        gates, hiddens, cells, squashed, weight = ctx.saved_tensors
+        _refuse_second_derivatives()
+        gates, hiddens, cells, squashed, *weights = ctx.saved_tensors
         packing: Packing = ctx.packing
-        size, sizes = weight.shape[1], packing.sizes
-        i, f, g, o = (_steps(gate, packing) for gate in torch.split(gates, size, 1))
-        i_and_f = _steps(gates[:, : 2 * size], packing)
+        size = weights[0].shape[1]
+        i, f, g, o = (_steps(gate, packing) for gate in torch.split(gates, size, 2))
+        i_and_f = _steps(gates[..., : 2 * size], packing)
         c_before, tanh_c = _before(cells, packing), _steps(squashed, packing)
-        d_gates = torch.empty_like(gates)
-        d_i, d_f, d_g, d_o = (_steps(gate, packing) for gate in torch.split(d_gates, size, 1))
-        d_i_and_f = _steps(d_gates[:, : 2 * size], packing)
-        d_steps = _steps(d_gates, packing)
+        d_gates = _place_for_gradient(gates)
+        d_i_and_f, d_g, d_o = (_steps(d, packing) for d in torch.split(d_gates, [2 * size, size, size], 2))
         d_outer = None if d_hiddens is None else _steps(d_hiddens, packing)
-        # The gradients of the states, step after step in the same place: a sequence not yet begun (from its end) still
-        # has that of its last state there, and what is left when all steps are done is that of the initial states.
-        d_hidden_all = _gradient_of_last(d_last_hidden, squashed, packing)
-        d_cell_all = _gradient_of_last(d_last_cell, squashed, packing)
-        scratch = torch.empty_like(d_cell_all)
-        for t in reversed(range(len(sizes))):
-            d_h, d_c, through_o = d_hidden_all[: sizes[t]], d_cell_all[: sizes[t]], scratch[: sizes[t]]
+        d_hidden = _gradient_of_last(d_last_hidden, squashed, packing)
+        d_cell = _gradient_of_last(d_last_cell, squashed, packing)
+        through = torch.empty_like(gates[: packing.batch])  # the gradient of the gates, not yet of what is in them
+        through_gates = through[..., : 2 * size], *torch.split(through, size, 2)
+        places = [_first(x, packing) for x in (d_hidden, d_cell, *through_gates)]
+        to_h = [(_steps(d_gates[:, d], packing), _first(d_hidden[:, d], packing), w) for d, w in enumerate(weights)]
+        for t, count in reversed(list(enumerate(packing.sizes))):
+            d_h, d_c, through_i_and_f, through_i, through_f, through_g, through_o = (place[count] for place in places)
             if d_outer is not None:
                 d_h.add_(d_outer[t])
-            torch.mul(d_h, o[t], out=through_o)
-            d_c.add_(tanh_backward(through_o, tanh_c[t], grad_input=through_o))
-            torch.mul(d_h, tanh_c[t], out=d_o[t])
-            sigmoid_backward(d_o[t], o[t], grad_input=d_o[t])
-            torch.mul(d_c, g[t], out=d_i[t])
-            torch.mul(d_c, c_before[t], out=d_f[t])
-            sigmoid_backward(d_i_and_f[t], i_and_f[t], grad_input=d_i_and_f[t])
-            torch.mul(d_c, i[t], out=d_g[t])
-            tanh_backward(d_g[t], g[t], grad_input=d_g[t])
+            torch.mul(d_h, o[t], out=through_i)
+            d_c.add_(tanh_backward(through_i, tanh_c[t], grad_input=through_i))
+            torch.mul(d_c, g[t], out=through_i)
+            torch.mul(d_c, c_before[t], out=through_f)
+            torch.mul(d_c, i[t], out=through_g)
+            torch.mul(d_h, tanh_c[t], out=through_o)
             d_c.mul_(f[t])
+            sigmoid_backward(through_i_and_f, i_and_f[t], grad_input=d_i_and_f[t])
+            tanh_backward(through_g, g[t], grad_input=d_g[t])
+            sigmoid_backward(through_o, o[t], grad_input=d_o[t])
             if t > 0 or ctx.has_initial:
-                torch.mm(d_steps[t], weight, out=d_h)
-        d_weight = None
-        if ctx.needs_input_grad[3]:
-            d_weight = _weight_gradient(d_gates, hiddens, packing, skip=0 if ctx.has_initial else packing.batch)
-        return (
-            d_gates if ctx.needs_input_grad[0] else None,
-            d_hidden_all if ctx.needs_input_grad[1] else None,
-            d_cell_all if ctx.needs_input_grad[2] else None,
-            d_weight,
-            None,
-        )
-
-
-def _gradient_of_last(gradient: Tensor | None, states: Tensor, packing: Packing) -> Tensor:
-    """A place (batch, hidden) for the states' gradient, beginning with that of the last states."""
-    if gradient is None:
-        return states.new_zeros(packing.batch, states.shape[1])
-    return gradient.clone(memory_format=torch.contiguous_format)
+                for d_place, d_h_before, weight in to_h:
+                    torch.mm(d_place[t], weight, out=d_h_before[count])
+        d_weights = _weight_gradients(d_gates, hiddens, weights, packing, ctx)
+        return None, d_gates, *((d_hidden, d_cell) if ctx.has_initial else (None, None)), *d_weights
 
 
 class GRURecurrence(Function):
-    """The GRU's recurrence, gates in the order r, z, n:
+    """The GRU's recurrence, gates in the order r, z, u, n:
 
-    h = (1 - z) * n + z * h_before,  where r, z = sigmoid(projected + W h_before),
-    n = tanh(projected + r * u),  u = W h_before + b.
+    h = (1 - z) * n + z * h_before,  where r, z = sigmoid(projected + W h_before), u = projected + W h_before,
+    n = tanh(projected + r * u).
 
-    ``projected`` (rows, 3 * hidden): the input's share of the gates with its bias and the recurrent bias of r and z; it
-    is overwritten. ``hidden`` (batch, hidden): the initial states, longest sequence first, or None for zeros.
-    ``weight`` (3 * hidden, hidden); ``bias`` (hidden,): n's recurrent bias. Returns all hidden states (rows, hidden)
-    and the sequences' last ones (batch, hidden), longest first.
+    ``projected`` (rows, directions, 4 * hidden): for r and z the input's share with both biases, for u the recurrent
+    bias alone, for n the input's share with its bias; it is overwritten. ``hidden`` (batch, directions, hidden): the
+    initial states, longest sequence first, or None for zeros. ``weights``: a W (3 * hidden, hidden) for each direction.
+    Returns all hidden states (rows, directions, hidden) and the sequences' last ones (batch, directions, hidden).
     """
 
     @staticmethod
     def forward(
-        ctx: Any, projected: Tensor, hidden: Tensor | None, weight: Tensor, bias: Tensor, packing: Packing
+        ctx: Any, packing: Packing, projected: Tensor, hidden: Tensor | None, *weights: Tensor
     ) -> tuple[Tensor, Tensor]:
-        size, sizes = weight.shape[1], packing.sizes
-        gates = projected
-        recurrent = gates.new_empty(len(gates), size)  # u
-        hiddens = _states(hidden, recurrent, packing)
-        r, z, n = (_steps(gate, packing) for gate in torch.split(gates, size, 1))
-        r_and_z = _steps(gates[:, : 2 * size], packing)
-        h, h_before, u = (
-            _steps(hiddens[packing.batch :], packing),
-            _before(hiddens, packing),
-            _steps(recurrent, packing),
-        )
-        to_r_and_z, to_u = torch.split(weight.t(), [2 * size, size], 1)
-        for t in range(len(sizes)):
+        size, gates = weights[0].shape[1], projected
+        r, z, u, n = (_steps(gate, packing) for gate in torch.split(gates, size, 2))
+        r_and_z = _steps(gates[..., : 2 * size], packing)
+        hiddens = _states(hidden, gates[..., :size], packing)
+        h, h_before = _steps(hiddens[packing.batch :], packing), _before(hiddens, packing)
+        products = _products(gates, hiddens, weights, packing)
+        for t in range(len(packing.sizes)):
             if t > 0 or hidden is not None:
-                r_and_z[t].addmm_(h_before[t], to_r_and_z)
-                torch.addmm(bias, h_before[t], to_u, out=u[t])
-            else:
-                u[t].copy_(bias)
+                for place, before, weight in products:
+                    place[t].addmm_(before[t], weight)
             r_and_z[t].sigmoid_()
             n[t].addcmul_(r[t], u[t]).tanh_()
             torch.lerp(n[t], h_before[t], z[t], out=h[t])
         ctx.packing, ctx.has_initial = packing, hidden is not None
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(gates, hiddens, recurrent, weight)
+        ctx.save_for_backward(gates, hiddens, *weights)
         return hiddens[packing.batch :], hiddens.index_select(0, packing.last)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, d_hiddens: Tensor | None, d_last: Tensor | None) -> tuple[Tensor | None, ...]:
-        gates, hiddens, recurrent, weight = ctx.saved_tensors
+        _refuse_second_derivatives()
+        gates, hiddens, *weights = ctx.saved_tensors
         packing: Packing = ctx.packing
-        size, sizes = weight.shape[1], packing.sizes
-        r, z, n = (_steps(gate, packing) for gate in torch.split(gates, size, 1))
-        r_and_z = _steps(gates[:, : 2 * size], packing)
-        h_before, u = _before(hiddens, packing), _steps(recurrent, packing)
-        d_gates, d_recurrent = torch.empty_like(gates), torch.empty_like(recurrent)
-        d_r, d_z, d_n = (_steps(gate, packing) for gate in torch.split(d_gates, size, 1))
-        d_r_and_z, d_u = _steps(d_gates[:, : 2 * size], packing), _steps(d_recurrent, packing)
-        from_r_and_z, from_u = torch.split(weight, [2 * size, size])
+        size = weights[0].shape[1]
+        r, z, u, n = (_steps(gate, packing) for gate in torch.split(gates, size, 2))
+        r_and_z, h_before = _steps(gates[..., : 2 * size], packing), _before(hiddens, packing)
+        d_gates = _place_for_gradient(gates)
+        d_r_and_z, d_u, d_n = (_steps(d, packing) for d in torch.split(d_gates, [2 * size, size, size], 2))
         d_outer = None if d_hiddens is None else _steps(d_hiddens, packing)
-        d_hidden_all = _gradient_of_last(d_last, recurrent, packing)  # step after step in the same place, as in LSTM
-        scratch = torch.empty_like(d_hidden_all)
-        for t in reversed(range(len(sizes))):
-            d_h, kept = d_hidden_all[: sizes[t]], scratch[: sizes[t]]
+        d_hidden = _gradient_of_last(d_last, gates[..., :size], packing)
+        straight = torch.empty_like(d_hidden)  # the part of a state's gradient that goes past n to the state before
+        through = torch.empty_like(gates[: packing.batch, :, : 2 * size])  # as in the LSTM, for r and z
+        places = [_first(x, packing) for x in (d_hidden, straight, through, *torch.split(through, size, 2))]
+        to_h = [
+            (*(_first(x[:, d], packing) for x in (straight, d_hidden)), _steps(d_gates[:, d, : len(w)], packing), w)
+            for d, w in enumerate(weights)
+        ]
+        for t, count in reversed(list(enumerate(packing.sizes))):
+            d_h, kept, through_r_and_z, through_r, through_z = (place[count] for place in places)
             if d_outer is not None:
                 d_h.add_(d_outer[t])
-            torch.mul(d_h, z[t], out=kept)  # the part that reaches h_before directly
-            torch.sub(d_h, kept, out=d_n[t])
-            tanh_backward(d_n[t], n[t], grad_input=d_n[t])
+            torch.sub(h_before[t], n[t], out=through_z).mul_(d_h)
+            torch.mul(d_h, z[t], out=kept)
+            tanh_backward(d_h.sub_(kept), n[t], grad_input=d_n[t])
+            torch.mul(d_n[t], u[t], out=through_r)
             torch.mul(d_n[t], r[t], out=d_u[t])
-            torch.mul(d_n[t], u[t], out=d_r[t])
-            torch.sub(h_before[t], n[t], out=d_z[t]).mul_(d_h)
-            sigmoid_backward(d_r_and_z[t], r_and_z[t], grad_input=d_r_and_z[t])
+            sigmoid_backward(through_r_and_z, r_and_z[t], grad_input=d_r_and_z[t])
             if t > 0 or ctx.has_initial:
-                torch.addmm(kept, d_r_and_z[t], from_r_and_z, out=d_h).addmm_(d_u[t], from_u)
-        d_weight = d_bias = None
-        if ctx.needs_input_grad[2]:
-            skip = 0 if ctx.has_initial else packing.batch
-            d_weight = torch.cat(
-                [
-                    _weight_gradient(d_gates[:, : 2 * size], hiddens, packing, skip=skip),
-                    _weight_gradient(d_recurrent, hiddens, packing, skip=skip),
-                ]
-            )
-        if ctx.needs_input_grad[3]:
-            d_bias = d_recurrent.sum(0)
-        return (
-            d_gates if ctx.needs_input_grad[0] else None,
-            d_hidden_all if ctx.needs_input_grad[1] else None,
-            d_weight,
-            d_bias,
-            None,
-        )
+                for kept_of, d_h_before, d_place, weight in to_h:
+                    torch.addmm(kept_of[count], d_place[t], weight, out=d_h_before[count])
+        d_weights = _weight_gradients(d_gates, hiddens, weights, packing, ctx)
+        return None, d_gates, d_hidden if ctx.has_initial else None, *d_weights
 
 
 # The recurrences as functions: arguments and results as in the classes' docstrings.
 lstm: Callable[..., tuple[Tensor, Tensor, Tensor]] = LSTMRecurrence.apply
 gru: Callable[..., tuple[Tensor, Tensor]] = GRURecurrence.apply
+
+
+def _steps(rows: Tensor, packing: Packing) -> tuple[Tensor, ...]:
+    """For each step, its block (sequences, ...) of ``rows``."""
+    return torch.split(rows, packing.sizes)
+
+
+def _states(initial: Tensor | None, like: Tensor, packing: Packing) -> Tensor:
+    """An empty block of states (batch + rows, directions, hidden) that begins with the initial ones or zeros."""
+    states = like.new_empty(packing.batch + len(like), *like.shape[1:])
+    states[: packing.batch] = 0.0 if initial is None else initial
+    return states
+
+
+def _before(states: Tensor, packing: Packing) -> list[Tensor]:
+    """For each step, the states (sequences, ...) of its sequences one step before."""
+    blocks = torch.split(states, [packing.batch, *packing.sizes])
+    return [block[:count] for block, count in zip(blocks, packing.sizes, strict=False)]
+
+
+def _first(sequences: Tensor, packing: Packing) -> dict[int, Tensor]:
+    """For each number of sequences that a step may have, so many of ``sequences`` (batch, ...), the longest ones."""
+    return {count: sequences[:count] for count in set(packing.sizes)}
+
+
+def _products(
+    gates: Tensor, hiddens: Tensor, weights: tuple[Tensor, ...], packing: Packing
+) -> list[tuple[tuple[Tensor, ...], list[Tensor], Tensor]]:
+    """For each direction, step by step where the recurrent product is added, the states before, and W transposed."""
+    return [
+        (_steps(gates[:, d, : len(weight)], packing), _before(hiddens[:, d], packing), weight.t())
+        for d, weight in enumerate(weights)
+    ]
+
+
+def _refuse_second_derivatives() -> None:
+    """Gradients are enabled in a backward pass only if it is to be differentiated itself."""
+    if torch.is_grad_enabled():
+        raise UsageError("The recurrence has no second derivative on CPU; ask for gradients without create_graph.")
+
+
+def _place_for_gradient(gates: Tensor) -> Tensor:
+    """Where the gates' gradient is written: over the gates, unless the graph is kept for another backward pass."""
+    return torch.empty_like(gates) if torch._C._autograd._get_current_graph_task_keep_graph() else gates
+
+
+def _gradient_of_last(gradient: Tensor | None, like: Tensor, packing: Packing) -> Tensor:
+    """A place (batch, directions, hidden) for the states' gradient, step after step, from the last to the first.
+
+    It begins with the gradient of the last states, which a sequence finds there untouched when its last step comes, and
+    what is left in the end is the gradient of the initial states.
+    """
+    if gradient is None:
+        return like.new_zeros(packing.batch, *like.shape[1:])
+    return gradient.clone(memory_format=torch.contiguous_format)
+
+
+def _weight_gradients(
+    d_gates: Tensor, hiddens: Tensor, weights: list[Tensor], packing: Packing, ctx: Any
+) -> list[Tensor | None]:
+    """The gradient of each W that needs one, all rows in one product."""
+    needed = ctx.needs_input_grad[-len(weights) :]
+    first = 0 if ctx.has_initial else packing.batch  # a state of zeros has no part in it
+    if not any(needed):
+        return [None] * len(weights)
+    before = hiddens[first : len(d_gates)] if packing.equal else hiddens.index_select(0, packing.before[first:])
+    return [
+        # transposed, because this product is faster than the other way round
+        (before[:, d].t() @ d_gates[first:, d, : len(weight)]).t() if needed[d] else None
+        for d, weight in enumerate(weights)
+    ]

@@ -14,12 +14,12 @@ from torch.nn import functional
 
 from attnlab.errors import UsageError
 from attnlab.models.initial import uniform
-from attnlab.models.recurrence import Packing, gru, lstm
+from attnlab.models.packing import INTEGERS, Packing
+from attnlab.models.recurrence import gru, lstm
 
 Cell = Literal["lstm", "gru"]
 
 GATES = {"lstm": 4, "gru": 3}
-INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 RARE = 4
 """A table of the whole vocabulary is projected where each word has this many positions or more, else that of the
@@ -108,73 +108,66 @@ class Recurrent(nn.Module):
         packing = _packing(inputs, lengths)
         starts = self._starts(initial, packing)
         tokens = None
-        vectors = _packed(inputs, packing)  # (rows, input), or (rows,) if these are tokens
+        vectors = packing.pack(inputs)  # (rows, input), or (rows,) if these are tokens
         if embedding is not None:
             vectors, tokens = _table(embedding, vectors)
-        finals: list[tuple[Tensor, ...]] = []
+        run = self._library_layer if _on_gpu(vectors) else self._layer
+        finals: list[list[Tensor]] = []
         for layer in range(self.layers):
-            if layer > 0:
-                vectors, tokens = self._dropped(vectors, generator), None
-            layer_starts = starts[layer * self.directions : (layer + 1) * self.directions]
-            run = self._library_layer if _on_gpu(vectors) else self._layer
-            vectors, layer_finals = run(layer, vectors, tokens, layer_starts, packing)
-            finals += layer_finals
-        return RecurrentOutput(_padded(vectors, packing), self._final(finals, packing))
+            hiddens, *final = run(layer, vectors, tokens, starts[layer], packing)
+            finals.append(final)
+            if layer + 1 < self.layers:
+                vectors, tokens = self._dropped(packing.turn(hiddens).flatten(1), generator), None
+        return RecurrentOutput(packing.pad(hiddens), self._final(finals, packing))
 
     def _layer(
-        self,
-        layer: int,
-        vectors: Tensor,
-        tokens: Tensor | None,
-        starts: list[tuple[Tensor | None, ...]],
-        packing: Packing,
-    ) -> tuple[Tensor, list[tuple[Tensor, ...]]]:
-        """All hidden states (rows, directions * hidden) of one layer and the final states of each direction."""
-        hiddens, finals = [], []
-        for direction, start in enumerate(starts):
-            weight_ih, weight_hh, bias_ih, bias_hh = self._parameters_of(layer, direction)
-            # The reverse direction is the forward one on mirrored sequences.
-            read = vectors if direction == 0 or tokens is not None else _placed(vectors, packing.mirror, len(vectors))
-            bias, bias_of_n = bias_ih + bias_hh, None
-            if self.cell == "gru":  # the reset gate stands before n's recurrent bias
-                bias_of_rz, bias_of_n = torch.split(bias_hh, [2 * self.hidden_size, self.hidden_size])
-                bias = bias_ih + functional.pad(bias_of_rz, (0, self.hidden_size))
-            projected = functional.linear(read, weight_ih, bias)
-            if tokens is not None:
-                projected = functional.embedding(tokens if direction == 0 else tokens[packing.mirror], projected)
-            if self.cell == "lstm":
-                hidden, *final = lstm(projected, *start, weight_hh, packing)
-            else:
-                hidden, *final = gru(projected, *start, weight_hh, bias_of_n, packing)
-            hiddens.append(hidden if direction == 0 else _placed(hidden, packing.mirror, len(hidden)))
-            finals.append(tuple(final))
-        return (hiddens[0] if len(hiddens) == 1 else torch.cat(hiddens, 1)), finals
+        self, layer: int, vectors: Tensor, tokens: Tensor | None, start: list[Tensor | None], packing: Packing
+    ) -> tuple[Tensor, ...]:
+        """All hidden states (rows, directions, hidden) of a layer, then its final states (batch, directions, hidden).
+
+        It reads ``vectors`` (rows, input), or those of ``vectors`` (words, input) that ``tokens`` (rows,) name. The
+        rows of a direction stand in the order in which it reads them.
+        """
+        weights_ih, weights_hh, biases_ih, biases_hh = self._parameters_of(layer)
+        size, words = self.hidden_size, len(vectors)
+        bias = torch.stack(biases_ih)  # (directions, gates)
+        if self.cell == "lstm":
+            bias = bias + torch.stack(biases_hh)
+        else:
+            bias_of_r_and_z, bias_of_u = torch.split(torch.stack(biases_hh), [2 * size, size], 1)
+            bias = bias + functional.pad(bias_of_r_and_z, (0, size))
+        weight = weights_ih[0] if self.directions == 1 else torch.cat(weights_ih)
+        projected = functional.linear(vectors, weight, bias.flatten()).view(words, self.directions, -1)
+        if self.cell == "gru":
+            r_and_z, n = torch.split(projected, [2 * size, size], 2)
+            projected = torch.cat([r_and_z, bias_of_u.expand(words, -1, -1), n], 2)
+        if tokens is not None or self.directions == 2:
+            index = torch.arange(words) if tokens is None else tokens
+            projected = functional.embedding(packing.read(index, self.directions), projected.flatten(0, 1))
+        return (lstm if self.cell == "lstm" else gru)(packing, projected, *start, *weights_hh)
 
     def _library_layer(
-        self,
-        layer: int,
-        vectors: Tensor,
-        tokens: Tensor | None,
-        starts: list[tuple[Tensor | None, ...]],
-        packing: Packing,
-    ) -> tuple[Tensor, list[tuple[Tensor, ...]]]:
+        self, layer: int, vectors: Tensor, tokens: Tensor | None, start: list[Tensor | None], packing: Packing
+    ) -> tuple[Tensor, ...]:
         """The same by the library's fused kernels."""
         rows = vectors if tokens is None else functional.embedding(tokens, vectors)
-        zeros = rows.new_zeros(packing.batch, self.hidden_size)
-        states = [torch.stack([zeros if s is None else s for s in state]) for state in zip(*starts, strict=True)]
-        weights = [p for direction in range(self.directions) for p in self._parameters_of(layer, direction)]
+        zeros = rows.new_zeros(packing.batch, self.directions, self.hidden_size)
+        states = [(zeros if state is None else state).transpose(0, 1).contiguous() for state in start]
+        weights = [p for of_direction in zip(*self._parameters_of(layer), strict=True) for p in of_direction]
         # Gradients are wanted in evaluation mode too; the kernels keep what they need for them in training mode only.
         settings = (weights, True, 1, 0.0, torch.is_grad_enabled(), self.directions == 2)
         sizes = torch.tensor(packing.sizes)
         if self.cell == "lstm":
-            hiddens, *final = torch.lstm(rows, sizes, states, *settings)
+            hiddens, *finals = torch.lstm(rows, sizes, states, *settings)
         else:
-            hiddens, *final = torch.gru(rows, sizes, states[0], *settings)
-        return hiddens, list(zip(*final, strict=True))
+            hiddens, *finals = torch.gru(rows, sizes, states[0], *settings)
+        hiddens = hiddens.view(len(rows), self.directions, self.hidden_size)
+        return packing.turn(hiddens), *(final.transpose(0, 1) for final in finals)
 
-    def _parameters_of(self, layer: int, direction: int) -> list[Tensor]:
-        """Its weight_ih, weight_hh, bias_ih and bias_hh."""
-        return [self.get_parameter(name) for name in _names(layer, direction)]
+    def _parameters_of(self, layer: int) -> list[list[Tensor]]:
+        """Its weight_ih, weight_hh, bias_ih and bias_hh, each a list over directions."""
+        names = [_names(layer, direction) for direction in range(self.directions)]
+        return [[self.get_parameter(name) for name in kind] for kind in zip(*names, strict=True)]
 
     def _dropped(self, vectors: Tensor, generator: torch.Generator | None) -> Tensor:
         if not self.training or self.dropout == 0:
@@ -182,31 +175,31 @@ class Recurrent(nn.Module):
         kept = torch.empty_like(vectors).bernoulli_(1 - self.dropout, generator=generator)
         return vectors * kept.div_(1 - self.dropout)
 
-    def _starts(self, initial: RecurrentState | None, packing: Packing) -> list[tuple[Tensor | None, ...]]:
-        """For each layer and direction its initial states, longest sequence first: hidden, and cell for an LSTM."""
-        count = self.layers * self.directions
+    def _starts(self, initial: RecurrentState | None, packing: Packing) -> list[list[Tensor | None]]:
+        """Each layer's initial states (batch, directions, hidden), longest first: hidden, and for an LSTM cell."""
         names = ("hidden", "cell") if self.cell == "lstm" else ("hidden",)
         if initial is None:
-            return [(None,) * len(names)] * count
+            return [[None] * len(names)] * self.layers
         if self.cell == "gru" and initial.cell is not None:
             raise UsageError("A GRU has no cell state, but the initial state has one; leave it None.")
-        shape, dtype = (count, packing.batch, self.hidden_size), self._dtype
+        shape = (self.layers * self.directions, packing.batch, self.hidden_size)
+        starts = []
         for name in names:
-            state = getattr(initial, name)
+            state: Tensor | None = getattr(initial, name)
             if state is None:
                 raise UsageError("An LSTM starts from a hidden and a cell state, but the initial cell state is None.")
-            if state.shape != shape or state.dtype != dtype:
+            if state.shape != shape or state.dtype != self._dtype:
                 raise UsageError(
                     f"The initial {name} state is {_described(state)}; "
-                    f"(layers * directions, batch, hidden) = {shape} of {dtype} is right."
+                    f"(layers * directions, batch, hidden) = {shape} of {self._dtype} is right."
                 )
-        states = [getattr(initial, name) for name in names]
-        if not packing.equal:
-            states = [state.index_select(1, packing.order) for state in states]
-        return list(zip(*(state.unbind(0) for state in states), strict=True))
+            state = state if packing.equal else state.index_select(1, packing.order)
+            starts.append(state.view(self.layers, self.directions, *shape[1:]).transpose(1, 2).unbind(0))
+        return [list(start) for start in zip(*starts, strict=True)]
 
-    def _final(self, finals: list[tuple[Tensor, ...]], packing: Packing) -> RecurrentState:
-        states = [torch.stack(state) for state in zip(*finals, strict=True)]
+    def _final(self, finals: list[list[Tensor]], packing: Packing) -> RecurrentState:
+        """All layers' final states, in the order of the batch."""
+        states = [torch.stack(state).transpose(1, 2).flatten(0, 1) for state in zip(*finals, strict=True)]
         if not packing.equal:
             states = [state.index_select(1, packing.order.argsort()) for state in states]
         return RecurrentState(states[0], states[1] if self.cell == "lstm" else None)
@@ -246,39 +239,16 @@ def _described(tensor: Tensor) -> str:
 
 
 def _on_gpu(tensor: Tensor) -> bool:
-    return tensor.is_cuda
+    return tensor.device.type != "cpu"
 
 
 def _packing(inputs: Tensor, lengths: Tensor | None) -> Packing:
     batch, length = inputs.shape[:2]
     if lengths is None:
-        return Packing.of(torch.full((batch,), length, device=inputs.device), length)
+        lengths = torch.full((batch,), length)
     if lengths.shape != (batch,) or lengths.dtype not in INTEGERS:
         raise UsageError(f"The lengths are {_described(lengths)}; ({batch},) of an integer type is right.")
-    shortest, longest = int(lengths.min()), int(lengths.max())
-    if shortest < 1 or longest > length:
-        raise UsageError(f"Lengths go from {shortest} to {longest}; from 1 to {length}, the input's length, is right.")
-    return Packing.of(lengths.to(inputs.device, torch.int64), length)
-
-
-def _packed(padded: Tensor, packing: Packing) -> Tensor:
-    """The valid positions (rows, ...) of (batch, length, ...), in packed order."""
-    if packing.full:
-        return padded.transpose(0, 1).flatten(0, 1)
-    return padded.flatten(0, 1).index_select(0, packing.positions)
-
-
-def _padded(rows: Tensor, packing: Packing) -> Tensor:
-    """Packed (rows, size) back to (batch, length, size), zero at padding."""
-    if packing.full:
-        return rows.view(packing.length, packing.batch, -1).transpose(0, 1)
-    places = packing.batch * packing.length
-    return _placed(rows, packing.positions, places).view(packing.batch, packing.length, -1)
-
-
-def _placed(rows: Tensor, places: Tensor, count: int) -> Tensor:
-    """``count`` rows of zeros with the given ones at their places. (Its gradient is a plain gather.)"""
-    return rows.new_zeros(count, rows.shape[1]).index_copy_(0, places, rows)
+    return Packing.of(lengths.to(inputs.device), length)
 
 
 def _table(embedding: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -74,6 +75,7 @@ class LocalEngine:
                     continue
                 if message is None:  # the process is gone
                     workers.discard(worker)
+                    worker.stop()
                     if worker.job is not None:
                         report(Event(worker.job, "failed", error=worker.epitaph()))
                         if waiting:
@@ -137,35 +139,39 @@ class _Worker:
         self.process.stdin.close()
 
     def stop(self) -> None:
-        """Wait for a process that was told to end; kill it if it does not."""
+        """Wait for a process that was told to end, kill it if it does not, and close its pipes."""
         try:
             self.process.wait(timeout=20)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        assert self.process.stdin is not None
+        with suppress(OSError):  # what was still to be written has no reader any more
+            self.process.stdin.close()
+        for listener in self._listeners:
+            listener.join()
 
     def epitaph(self) -> str:
         """Why a process that is gone may have gone."""
-        code = self.process.wait()
-        self._listeners[1].join(timeout=5)
+        code = self.process.returncode
         last = self._complaints[-1].strip() if self._complaints else "it left no message"
         return f"The worker process ended with code {code}: {last}"
 
     def _write(self, line: str) -> None:
         assert self.process.stdin is not None
-        try:
+        with suppress(OSError):  # it is gone; the listener says so
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
-        except OSError:
-            pass  # it is gone; the listener says so
 
     def _listen(self, news: "queue.Queue[tuple[_Worker, dict[str, Any] | None]]") -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            news.put((self, json.loads(line)))
+        with self.process.stdout as lines:
+            for line in lines:
+                news.put((self, json.loads(line)))
         news.put((self, None))
 
     def _overhear(self) -> None:
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self._complaints = [*self._complaints[-20:], line.decode(errors="replace")]
+        with self.process.stderr as lines:
+            for line in lines:
+                self._complaints = [*self._complaints[-20:], line.decode(errors="replace")]

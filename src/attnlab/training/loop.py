@@ -19,6 +19,9 @@ Observer = Callable[[int, Row | None], None]
 """Called after every update and evaluation with the step and, at an evaluation, its row."""
 
 
+INEXACT = "inexact: it went on in another environment than it began in"
+
+
 class Interrupted(Exception):
     """The caller asked the loop to stop; a checkpoint was written first."""
 
@@ -114,7 +117,7 @@ class _Training:
                 observe(self.step, None)
         run.write_metrics(_ordered(self.rows))
         run.write_timing(self._timing())
-        run.set_status("finished", self.reached)
+        run.set_status("finished", self.reached, INEXACT if self.inexact else "")
         return Trained(run.id, _wanted(self.rows, schedule), self.step)
 
     def _update(self) -> None:

@@ -1,0 +1,53 @@
+# Everything a developer runs. `make` alone lists the targets.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+# One thread a process: two one-threaded processes beat one two-threaded one.
+ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-slow lint format bench docs clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: .venv/.installed  ## create .venv with attnlab and what its developers need
+
+.venv/.installed: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "attnlab needs Python 3.11 or newer, and '$(or $(PYTHON),python3)' is not; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	"$(PYTHON)" -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@
+
+.venv/.docs-installed: .venv/.installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	@touch $@
+
+demo: venv  ## train a learnable and a hard copying task, tell the story, write a report (4 minutes)
+	$(BIN)/attnlab demo
+
+test: venv  ## run the tests; lists each one left out and what brings it back
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+
+test-slow: venv  ## run the tests that `make test` leaves out for their length
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m slow
+
+lint: venv  ## check style (ruff) and types (mypy, strict)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: venv  ## let ruff lay out the code and sort the imports
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: venv  ## measure speed against PyTorch and the machine; writes benchmarks/results.json
+	$(ONE_THREAD) $(BIN)/python benchmarks/run.py
+
+docs: .venv/.docs-installed  ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+clean:  ## remove what these targets made, .venv included; results and runs stay
+	rm -rf .venv site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

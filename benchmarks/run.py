@@ -1,0 +1,149 @@
+"""Measures what the recurrent core must reach, prints it and writes results.json beside this file.
+
+All figures are ratios of things measured side by side in this run, in turns, on one thread, each by the least processor
+time of its repetitions, which other work on the machine disturbs least. Before anything is timed, both networks must
+have the same loss and the same gradients. Exit code 1 if a floor is missed.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from networks import Training, classifying, copying, copying_operations, imdb_lengths, sms_lengths
+from rich.console import Console
+from rich.table import Table
+
+from attnlab.models.recurrent import Recurrent
+from attnlab.training.environment import threads
+
+RESULTS = Path(__file__).with_name("results.json")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: ``value`` must be at least (or at most: ``bound``) ``floor``. ``gflops``: the machine's own rate."""
+
+    name: str
+    value: float
+    floor: float
+    unit: str
+    bound: str
+    gflops: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether the floor is kept."""
+        return self.value <= self.floor if self.bound == "at most" else self.value >= self.floor
+
+
+def least_seconds(*works: Callable[[], object], rounds: int) -> list[float]:
+    """Of each work the least processor time of ``rounds`` in which all take turns."""
+    least = [float("inf")] * len(works)
+    for _ in range(rounds):
+        for k, work in enumerate(works):
+            started = time.process_time()
+            work()
+            least[k] = min(least[k], time.process_time() - started)
+    return least
+
+
+def matrix_product(size: int = 1024) -> Callable[[], object]:
+    """A product of two square matrices, as large as the machine multiplies fastest."""
+    a, b, c = (torch.ones(size, size) for _ in range(3))
+    return lambda: torch.mm(a, b, out=c)
+
+
+def rate(seconds: float, size: int = 1024) -> float:
+    """GFLOP/s of a `matrix_product`."""
+    return 2 * size**3 / seconds / 1e9
+
+
+def check_same(ours: Training, library: Training) -> float:
+    """Make one step of both and compare loss and gradients; the processor time of the library's step."""
+    loss = ours.step()
+    started = time.process_time()
+    other_loss = library.step()
+    seconds = time.process_time() - started
+    gradients, others = (
+        [loss] + [parameter.grad for parameter in training.network.parameters()]
+        for training, loss in ((ours, loss), (library, other_loss))
+    )
+    largest = max(float(other.abs().max()) for other in others)
+    for mine, other in zip(gradients, others, strict=True):
+        # 1e-3: a gradient that is zero but for rounding, as that of a bias before a softmax, has no scale of its own
+        if (mine - other).abs().max() > 1e-5 * max(float(other.abs().max()), 1e-3 * largest):
+            sys.exit("The two networks differ: their times cannot be compared.")
+    return seconds
+
+
+def speed_up(training: Training, *, rounds: int) -> float:
+    """How many times as long the same step takes on PyTorch's packed recurrences (0 rounds: timed once, checking)."""
+    library = training.on_library()
+    checked = check_same(training, library)
+    if rounds == 0:
+        (ours,) = least_seconds(training.step, rounds=3)
+        return checked / ours
+    ours, theirs = least_seconds(training.step, library.step, rounds=rounds)
+    return theirs / ours
+
+
+def length_ratio() -> float:
+    """Forward and backward at lengths up to 1000 against the same batch at a quarter of each length."""
+    network = Recurrent("lstm", 300, 256, bidirectional=True)
+    embedding = torch.randn(1000, 300, requires_grad=True)
+
+    def work(longest: int) -> Callable[[], object]:
+        lengths = imdb_lengths(longest=longest)
+        texts = torch.randint(1000, (len(lengths), longest))
+        return lambda: network(texts, lengths, embedding=embedding).states.sum().backward()
+
+    short, long = least_seconds(work(250), work(1000), rounds=5)
+    return long / short
+
+
+def share_of_bound(training: Training) -> tuple[float, float]:
+    """The time that a copying step's matrix products alone would take, as a share of the step's; GFLOP/s."""
+    step, product = least_seconds(training.step, matrix_product(), rounds=15)
+    gflops = rate(product)
+    return copying_operations() / (gflops * 1e9) / step, gflops
+
+
+def measure() -> list[Row]:
+    """All rows, in about three minutes."""
+    share, gflops = share_of_bound(copying())
+    faster = "times as fast as packed nn.LSTM"
+    return [
+        Row("copying step", speed_up(copying(), rounds=10), 1.5, faster, "at least", gflops),
+        Row("SMS-like step", speed_up(classifying(sms_lengths(), 4691), rounds=10), 2.0, faster, "at least", gflops),
+        Row("IMDB-like step", speed_up(classifying(imdb_lengths(), 60338), rounds=0), 25.0, faster, "at least", gflops),
+        Row("length 1000 against 250", length_ratio(), 4.6, "times the time", "at most", gflops),
+        Row("copying step, share of the bound", share, 0.65, "of the matrix-product rate", "at least", gflops),
+    ]
+
+
+def show(rows: list[Row]) -> None:
+    """Print the rows as a table."""
+    table = Table(title=f"One thread, {rows[0].gflops:.0f} GFLOP/s")
+    for column in ("work", "measured", "", "floor", ""):
+        table.add_column(column, justify="right" if column in ("measured", "floor") else "left")
+    for row in rows:
+        verdict = "[green]reached[/]" if row.reached else "[red]missed[/]"
+        table.add_row(row.name, f"{row.value:.2f}", row.unit, f"{row.bound} {row.floor:g}", verdict)
+    Console().print(table)
+
+
+def main() -> int:
+    """Measure, write, print."""
+    with threads(1):
+        rows = measure()
+    RESULTS.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")
+    show(rows)
+    return 0 if all(row.reached for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""The command line as a user meets it: real processes, exit codes, one-sentence mistakes."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import attnlab
+
+
+def run(*words, cwd, **env):
+    return subprocess.run(
+        [sys.executable, "-m", "attnlab", *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1", **env},
+    )
+
+
+def test_version_and_help(tmp_path):
+    assert run("--version", cwd=tmp_path).stdout == f"attnlab {attnlab.__version__}\n"
+    shown = run("--help", cwd=tmp_path).stdout
+    for word in ("The papers", "Housekeeping", "demo", "experiments", "run", "claims", "store", "completion"):
+        assert word in shown
+    for command in ("demo", "experiments", "run", "claims", "store"):
+        assert run(command, "--help", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["run", "copyng"], "no experiment 'copyng'; experiments are copying. Did you mean copying?"),
+        (["run", "copying", "--preset", "papr"], "no preset 'papr'; presets are quick, reduced, paper"),
+        (["run", "copying", "--seeds", "0"], "--seeds 0"),
+        (["run", "copying", "--jobs", "0"], "--jobs"),
+        (["--device", "abacus", "run", "copying"], "Device 'abacus' cannot be used here"),
+        (["claims", "--verdict", "maybe"], "holds, fails, undecided"),
+        (["store", "show", "../../etc"], "../../etc"),
+        (["store", "show", "0123456789abcdef"], "0123456789abcdef"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_a_mistake_is_told_and_nothing_is_written(words, named, tmp_path):
+    got = run(*words, cwd=tmp_path)
+    assert got.returncode == 2
+    assert named in got.stderr
+    assert "Traceback" not in got.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_plan_trains_and_writes_nothing(tmp_path):
+    got = run("run", "copying", "--plan", "--json", "--seeds", "1", cwd=tmp_path)
+    cost = json.loads(got.stdout)
+    assert (cost["runs"], cost["to_train"]) == (3, 3)
+    assert cost["cpu_hours"] > 0
+    assert list(tmp_path.iterdir()) == []
+    assert "CPU hours" in run("run", "copying", "--plan", "--preset", "paper", cwd=tmp_path).stdout
+
+
+def test_experiments_and_claims_as_json(tmp_path):
+    listed = json.loads(run("experiments", "--json", cwd=tmp_path).stdout)
+    assert [entry["name"] for entry in listed] == ["copying"]
+    claims = json.loads(run("claims", "--json", cwd=tmp_path).stdout)
+    assert len(claims) == 71
+    assert {claim["verdict"] for claim in claims} == {"undecided"}
+    keys = {"id", "source", "statement", "experiment", "verdict", "effect", "interval", "preset", "parts"}
+    assert all(set(claim) == keys for claim in claims)
+
+
+def test_general_options_may_stand_behind_the_command(tmp_path):
+    got = run("run", "copying", "--plan", "--seeds", "1", "--quiet", "--device", "cpu", cwd=tmp_path)
+    assert got.returncode == 0, got.stderr
+    assert run("run", "copying", "--device", cwd=tmp_path).returncode == 2
+
+
+def test_the_python_names_are_there_and_nothing_else():
+    for name in attnlab.__all__:
+        assert getattr(attnlab, name).__doc__
+    with pytest.raises(AttributeError, match="it offers"):
+        attnlab.nonsense  # noqa: B018
