@@ -20,7 +20,7 @@ def library_recurrence(ours, words, lengths, embedding, start=None):
         ours.input_size,
         ours.hidden_size,
         num_layers=ours.layers,
-        bidirectional=ours.bidirectional,
+        bidirectional=ours.directions == 2,
         batch_first=True,
         dtype=torch.float64,
     )

@@ -18,12 +18,12 @@ def demo(
     store: StoreOption = Path("runs"),
 ) -> None:
     """Train six small networks and see why an easier task can be harder to learn (a few minutes on two cores)."""
-    from attnlab.cli.progress import watching
     from attnlab.experiments.conduct import train_all
     from attnlab.experiments.copying import PERMUTATIONS, SELECTIONS, Outcome, make_job
     from attnlab.reports.demo import tell
     from attnlab.reports.page import write_page
     from attnlab.training.engine import LocalEngine
+    from attnlab.training.progress import watching
     from attnlab.training.store import RunStore
 
     engine = LocalEngine(workers(jobs), check_device(settings.device))

@@ -36,11 +36,11 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Run an experiment of the papers: train what is missing, decide its claims, write tables and figures."""
-    from attnlab.cli.progress import watching
     from attnlab.experiments.conduct import conduct, estimate
     from attnlab.experiments.experiment import check_order
     from attnlab.experiments.registry import find_experiment
     from attnlab.training.engine import LocalEngine
+    from attnlab.training.progress import watching
     from attnlab.training.store import RunStore
 
     experiment, order = find_experiment(name), check_order(preset, seeds)

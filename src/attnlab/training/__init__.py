@@ -2,5 +2,5 @@
 
 ``spec`` (what decides a run), ``schedule`` (how long, measured when), ``problem`` (spec brought to life), ``loop``
 (`train`), ``metrics``, ``store`` with ``checkpoint``, ``files``, ``tables`` and ``lock`` (runs on disk), ``sweep`` with
-``engine`` and ``worker`` (many runs at once), ``environment``.
+``engine`` and ``worker`` (many runs at once), ``progress`` (on the screen), ``environment``.
 """

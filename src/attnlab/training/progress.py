@@ -1,4 +1,4 @@
-"""A sweep on the screen: one line a run at work, one for the whole, with rates and time left."""
+"""Training on the screen, with rates and time left: a sweep as a live table, a single run as a bar."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from attnlab.training.engine import Event, Job
+from attnlab.training.loop import Observer
+from attnlab.training.metrics import Row
+from attnlab.training.schedule import Schedule
 
 
 @dataclass
@@ -90,6 +94,33 @@ def clock(seconds: float | None) -> str:
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+@contextmanager
+def run_progress(schedule: Schedule, screen: Console | None = None) -> Iterator[Observer]:
+    """A bar for one run; what it yields goes to `attnlab.training.loop.train` as ``observe``.
+
+    >>> from attnlab.training.schedule import Schedule
+    >>> with run_progress(Schedule.every(10, steps=20), Console(quiet=True)) as observe:
+    ...     observe(10, {"accuracy": 0.5})
+    """
+    columns = (
+        TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
+        BarColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[accuracy]}"),
+    )
+    with Progress(*columns, console=screen or Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=schedule.steps, rate="", accuracy="")
+
+        def observe(step: int, row: Row | None) -> None:
+            speed = bar.tasks[0].speed
+            bar.update(task, completed=step, rate=f"{speed:.1f} updates/s" if speed else "")
+            if row is not None and "accuracy" in row:
+                bar.update(task, accuracy=f"accuracy {row['accuracy']:.3f}")
+
+        yield observe
 
 
 @contextmanager
