@@ -92,16 +92,16 @@ def test_killed_at_random_moments_the_newest_checkpoint_is_whole_and_the_last_on
                             os.write(write, b"%d\\n" % step)
                             run.write_metrics([{"step": step, "loss": 1 / 3}])
                 os.close(write)
-                time.sleep(delays.uniform(0.002, 0.12))
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
                 with os.fdopen(read) as pipe:
-                    returned = [int(line) for line in pipe]
+                    returned = [int(pipe.readline())]
+                    time.sleep(delays.uniform(0, 0.1))
+                    os.kill(child, signal.SIGKILL)
+                    os.waitpid(child, 0)
+                    returned += [int(line) for line in pipe]
                 inside += any(name.startswith(".") for name in names())
                 newest = run.latest()
-                if returned:
-                    assert newest.step in (returned[-1], returned[-1] + 1), (newest.step, returned[-3:])
-                assert newest is None or same(newest, state(newest.step))
+                assert newest.step in (returned[-1], returned[-1] + 1), (newest.step, returned[-3:])
+                assert same(newest, state(newest.step))
                 assert all(row == {"step": row["step"], "loss": 1 / 3} for row in run.metrics())
             run.save(state(newest.step + 1))
             assert run.verify() == [], run.verify()
@@ -111,7 +111,7 @@ def test_killed_at_random_moments_the_newest_checkpoint_is_whole_and_the_last_on
         )
     )
     steps, inside = map(int, out.split())
-    assert steps > 0
+    assert steps >= 30
     assert inside > 0  # some of the kills hit a save
 
 

@@ -10,12 +10,6 @@ from rich.console import Console
 
 from attnlab.errors import UsageError
 
-
-def default_store() -> Path:
-    """``ATTNLAB_STORE``, else ``runs`` in the current folder."""
-    return Path(os.environ.get("ATTNLAB_STORE", "runs"))
-
-
 StoreOption = Annotated[
     Path, typer.Option("--store", help="Folder of the run store.", envvar="ATTNLAB_STORE", show_default="runs")
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -11,13 +11,14 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from attnlab.cli.options import JsonOption, StoreOption
 from attnlab.training.files import Json, to_json
-from attnlab.training.store import Run, RunStore
+
+if TYPE_CHECKING:
+    from attnlab.training.store import Run, RunStore
 
 app = typer.Typer(help="Look after the runs on disk.", no_args_is_help=True)
 
-StoreOption = Annotated[Path, typer.Option("--store", envvar="ATTNLAB_STORE", help="The folder that holds the runs.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 RunArgument = Annotated[str, typer.Argument(metavar="ID", help="A run's id, or at least its first 4 characters.")]
 
 _COLOURS = {"finished": "green", "running": "cyan", "interrupted": "yellow", "failed": "red"}
@@ -26,7 +27,7 @@ _COLOURS = {"finished": "green", "running": "cyan", "interrupted": "yellow", "fa
 @app.command("list")
 def list_runs(store: StoreOption = Path("runs"), as_json: JsonOption = False) -> None:
     """List the runs, with what sets each apart from the others."""
-    runs = RunStore(store).runs()
+    runs = _open(store).runs()
     specs = [dict(flatten(run.spec())) for run in runs]
     if as_json:
         _print_json([_summary(run) | {"spec": run.spec()} for run in runs])
@@ -40,14 +41,14 @@ def list_runs(store: StoreOption = Path("runs"), as_json: JsonOption = False) ->
     if runs:
         Console().print(table)
     _say(f"{len(runs)} runs in {store}.")
-    if unreadable := len(RunStore(store).ids()) - len(runs):
+    if unreadable := len(_open(store).ids()) - len(runs):
         _say(f"{unreadable} more cannot be read; `attnlab store verify` says why.")
 
 
 @app.command()
 def show(run_id: RunArgument, store: StoreOption = Path("runs"), as_json: JsonOption = False) -> None:
     """Show one run: its settings, how far it is, and what is kept of it."""
-    run = RunStore(store).existing(run_id)
+    run = _open(store).existing(run_id)
     parts = {"spec": run.spec(), "environment": run.environment(), "timing": run.timing()}
     metrics = run.metrics()
     if as_json:
@@ -77,15 +78,15 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Read every file and name each that is damaged, missing or left over; exit code 1 if there is any."""
-    runs = RunStore(store)
-    chosen = runs.existing(run_id) if run_id else runs
-    problems = chosen.verify()
+    runs = _open(store)
+    run = runs.existing(run_id) if run_id else None
+    problems = run.verify() if run else runs.verify()
     if as_json:
         _print_json([asdict(problem) | {"path": str(problem.path)} for problem in problems])
     else:
         for problem in problems:
             _say(problem.sentence)
-        checked = f"Run {chosen.id}" if isinstance(chosen, Run) else f"The store {store} ({len(runs.ids())} runs)"
+        checked = f"Run {run.id}" if run else f"The store {store} ({len(runs.ids())} runs)"
         _say(f"{checked}: {len(problems)} problems." if problems else f"{checked} is whole.")
     if problems:
         raise typer.Exit(1)
@@ -98,7 +99,7 @@ def remove(
     store: StoreOption = Path("runs"),
 ) -> None:
     """Remove a run and everything kept of it."""
-    runs = RunStore(store)
+    runs = _open(store)
     run = runs.existing(run_id)
     size = decimal(run.size())
     if not yes:
@@ -107,7 +108,14 @@ def remove(
     _say(f"Removed run {run.id} ({size}).")
 
 
-def state_of(run: Run) -> str:
+def _open(store: Path) -> "RunStore":
+    # Imported when a command needs it: `attnlab --help` should not wait for PyTorch.
+    from attnlab.training.store import RunStore
+
+    return RunStore(store)
+
+
+def state_of(run: "Run") -> str:
     """How the run stands: its status, except that one which says running while nobody works on it was interrupted."""
     status = run.status()
     if status is None:
@@ -130,7 +138,7 @@ def flatten(document: dict[str, Json], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{key}", value
 
 
-def _summary(run: Run) -> dict[str, Json]:
+def _summary(run: "Run") -> dict[str, Json]:
     return {
         "id": run.id,
         "path": str(run.path),
@@ -143,7 +151,7 @@ def _summary(run: Run) -> dict[str, Json]:
     }
 
 
-def _step(run: Run) -> int:
+def _step(run: "Run") -> int:
     return max([*run.steps(), int((run.status() or {}).get("step", 0))])
 
 
