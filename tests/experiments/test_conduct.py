@@ -13,7 +13,7 @@ from attnlab.experiments.conduct import conduct, estimate
 from attnlab.experiments.experiment import Order, Result
 from attnlab.experiments.result import write_result
 from attnlab.training.engine import Job, LocalEngine
-from attnlab.training.loop import Trained
+from attnlab.training.loop import Trained, train
 from attnlab.training.schedule import Schedule
 from attnlab.training.spec import AdamSpec, CopyingSpec, RunSpec, SelectionsSpec, Seq2SeqSpec
 from attnlab.training.store import RunStore
@@ -92,6 +92,13 @@ def test_a_second_call_trains_nothing_and_replaces_the_result(store, tmp_path):
     assert (store.run(spec_of(0).id).path / "status.json").stat().st_mtime_ns == stamp
     assert not stray.exists()
     assert json.loads((tmp_path / "copying" / "quick" / "result.json").read_text())["command"] == "two"
+
+
+def test_runs_of_two_environments_are_named(store, tmp_path):
+    spec, schedule = spec_of(1), Schedule.every(5, steps=5)
+    train(spec, schedule, store, thread_count=2)
+    done = conduct(Small(), Order("quick"), store, LocalEngine(1), tmp_path, command="x")
+    assert json.loads((done.folder / "result.json").read_text())["inexact_runs"] == [spec.id]
 
 
 def test_a_failed_run_leaves_no_result(store, tmp_path):

@@ -10,7 +10,7 @@ from attnlab.experiments.experiment import Experiment, Order, Result
 from attnlab.experiments.result import write_result
 from attnlab.training.engine import Engine, Event, Job
 from attnlab.training.environment import threads
-from attnlab.training.loop import Trained, finished
+from attnlab.training.loop import INEXACT, Trained, finished
 from attnlab.training.problem import build_problem
 from attnlab.training.store import RunStore
 from attnlab.training.sweep import pending, sweep
@@ -47,7 +47,8 @@ def conduct(
         if experiment.plan(order, done) == jobs:
             break
     result = experiment.analyse(order, done)
-    cpu_seconds = sum((store.run(run_id).timing() or {}).get("seconds", 0.0) for run_id in done)
+    cpu_seconds = sum(store.run(run_id).timing().get("seconds", 0.0) for run_id in done)
+    inexact = [run_id for run_id in done if (store.run(run_id).status() or {}).get("message") == INEXACT]
     seconds = time.monotonic() - started
     folder = write_result(
         result,
@@ -57,6 +58,7 @@ def conduct(
         command=command,
         seconds=seconds,
         cpu_seconds=cpu_seconds,
+        inexact_runs=inexact,
     )
     return Conducted(result, folder, seconds)
 

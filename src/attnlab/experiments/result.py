@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,20 @@ from attnlab.training.files import explained
 
 
 def write_result(
-    result: Result, folder: Path, *, experiment: str, order: Order, command: str, seconds: float, cpu_seconds: float
+    result: Result,
+    folder: Path,
+    *,
+    experiment: str,
+    order: Order,
+    command: str,
+    seconds: float,
+    cpu_seconds: float,
+    inexact_runs: Sequence[str] = (),
 ) -> Path:
-    """Write ``result`` as ``folder``, in one move: a folder is there whole or as it was before."""
+    """Write ``result`` as ``folder``, in one move: a folder is there whole or as it was before.
+
+    ``inexact_runs``: ids of runs that went on in another environment than they began in.
+    """
     with explained(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
     with explained(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as temporary:
@@ -43,6 +55,7 @@ def write_result(
             "command": command,
             "duration_seconds": round(seconds, 1),
             "training_cpu_seconds": round(cpu_seconds, 1),
+            "inexact_runs": list(inexact_runs),
         }
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
         (fresh / "result.json").write_text(text + "\n", encoding="utf-8")

@@ -20,6 +20,7 @@ Observer = Callable[[int, Row | None], None]
 
 
 INEXACT = "inexact: it went on in another environment than it began in"
+"""The message in the status of such a run."""
 
 
 class Interrupted(Exception):
@@ -80,7 +81,7 @@ class _Training:
         parameters = self.problem.trained_parameters()
         self.optimiser = spec.optimiser.build(list(parameters.values()))
         self.step, self.seconds, self.updates = 0, 0.0, 0
-        self.timing_before = run.timing() or {}
+        self.timing_before = run.timing()
         newest = run.latest()
         self.reached = newest.step if newest else -1
         self.stored = set(run.steps())
