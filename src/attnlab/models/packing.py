@@ -80,14 +80,6 @@ class Packing:
             return padded.transpose(0, 1).flatten(0, 1)
         return padded.flatten(0, 1).index_select(0, self.positions)
 
-    def pad(self, states: Tensor) -> Tensor:
-        """(rows, directions, hidden), as read, back to (batch, length, directions * hidden), zero at padding."""
-        directions = states.shape[1]
-        if self.full and directions == 1:
-            return states.view(self.length, self.batch, -1).transpose(0, 1)
-        places = self.read(self.positions, directions)
-        return _placed(states, places, self.batch * self.length).view(self.batch, self.length, -1)
-
     def read(self, index: Tensor, directions: int) -> Tensor:
         """``index`` (rows,) as each direction reads it, the second one mirrored: (rows, directions).
 
@@ -96,16 +88,19 @@ class Packing:
         read = index[:, None] if directions == 1 else torch.stack([index, index[self.mirror]], 1)
         return read * directions + torch.arange(directions, device=index.device)
 
-    def turn(self, states: Tensor) -> Tensor:
-        """(rows, directions, hidden) from the order in which each direction reads to that of the text, or back."""
-        rows, directions, _ = states.shape
-        if directions == 1:
-            return states
-        return _placed(states, self.read(torch.arange(rows, device=states.device), directions), rows)
+    def pad(self, states: Tensor) -> Tensor:
+        """(rows, directions, hidden), as read, to (batch, length, directions * hidden), zero at padding."""
+        _, directions, size = states.shape
+        if self.full and directions == 1:
+            return states.view(self.length, self.batch, size).transpose(0, 1)
+        places = self.read(self.positions, directions).flatten()
+        padded = states.new_zeros(self.batch * self.length * directions, size)
+        return padded.index_copy_(0, places, states.flatten(0, 1)).view(self.batch, self.length, -1)
 
-
-def _placed(states: Tensor, places: Tensor, rows: int) -> Tensor:
-    """``rows`` of zeros, with each row's and direction's state moved to its place of ``places`` (rows, directions)."""
-    _, directions, size = states.shape
-    flat = states.new_zeros(rows * directions, size)
-    return flat.index_copy_(0, places.flatten(), states.flatten(0, 1)).view(rows, directions, size)
+    def unpad(self, padded: Tensor, directions: int) -> tuple[Tensor, ...]:
+        """(batch, length, directions * hidden), as read: for each step (sequences, directions, hidden)."""
+        if self.full and directions == 1:
+            return padded.unsqueeze(2).unbind(1)
+        places = self.read(self.positions, directions).flatten()
+        rows = padded.reshape(self.batch * self.length * directions, -1).index_select(0, places)
+        return torch.split(rows.view(len(self.positions), directions, -1), self.sizes)

@@ -32,8 +32,8 @@ class LSTMRecurrence(Function):
 
     ``projected`` (rows, directions, 4 * hidden): the input's share of the gates with both biases; it is overwritten.
     ``hidden``, ``cell`` (batch, directions, hidden): the initial states, longest sequence first; both None for zeros.
-    ``weights``: a W (4 * hidden, hidden) for each direction. Returns all hidden states (rows, directions, hidden) and
-    the sequences' last hidden and cell states (batch, directions, hidden), longest first.
+    ``weights``: a W (4 * hidden, hidden) for each direction. Returns all hidden states, padded (batch, length,
+    directions * hidden), and the sequences' last hidden and cell states (batch, directions, hidden), longest first.
     """
 
     @staticmethod
@@ -61,11 +61,12 @@ class LSTMRecurrence(Function):
         ctx.packing, ctx.has_initial = packing, hidden is not None
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(gates, hiddens, cells, squashed, *weights)
-        return hiddens[packing.batch :], hiddens.index_select(0, packing.last), cells.index_select(0, packing.last)
+        states = packing.pad(hiddens[packing.batch :])
+        return states, hiddens.index_select(0, packing.last), cells.index_select(0, packing.last)
 
     @staticmethod
     def backward(
-        ctx: Any, d_hiddens: Tensor | None, d_last_hidden: Tensor | None, d_last_cell: Tensor | None
+        ctx: Any, d_states: Tensor | None, d_last_hidden: Tensor | None, d_last_cell: Tensor | None
     ) -> tuple[Tensor | None, ...]:
         _refuse_second_derivatives()
         gates, hiddens, cells, squashed, *weights = ctx.saved_tensors
@@ -76,7 +77,7 @@ class LSTMRecurrence(Function):
         c_before, tanh_c = _before(cells, packing), _steps(squashed, packing)
         d_gates = _place_for_gradient(gates)
         d_i_and_f, d_g, d_o = (_steps(d, packing) for d in torch.split(d_gates, [2 * size, size, size], 2))
-        d_outer = None if d_hiddens is None else _steps(d_hiddens, packing)
+        d_outer = None if d_states is None else packing.unpad(d_states, len(weights))
         d_hidden = _gradient_of_last(d_last_hidden, squashed, packing)
         d_cell = _gradient_of_last(d_last_cell, squashed, packing)
         through = torch.empty_like(gates[: packing.batch])  # the gradient of the gates, not yet of what is in them
@@ -113,7 +114,8 @@ class GRURecurrence(Function):
     ``projected`` (rows, directions, 4 * hidden): for r and z the input's share with both biases, for u the recurrent
     bias alone, for n the input's share with its bias; it is overwritten. ``hidden`` (batch, directions, hidden): the
     initial states, longest sequence first, or None for zeros. ``weights``: a W (3 * hidden, hidden) for each direction.
-    Returns all hidden states (rows, directions, hidden) and the sequences' last ones (batch, directions, hidden).
+    Returns all hidden states, padded (batch, length, directions * hidden), and the sequences' last ones (batch,
+    directions, hidden), longest first.
     """
 
     @staticmethod
@@ -136,10 +138,10 @@ class GRURecurrence(Function):
         ctx.packing, ctx.has_initial = packing, hidden is not None
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(gates, hiddens, *weights)
-        return hiddens[packing.batch :], hiddens.index_select(0, packing.last)
+        return packing.pad(hiddens[packing.batch :]), hiddens.index_select(0, packing.last)
 
     @staticmethod
-    def backward(ctx: Any, d_hiddens: Tensor | None, d_last: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, d_states: Tensor | None, d_last: Tensor | None) -> tuple[Tensor | None, ...]:
         _refuse_second_derivatives()
         gates, hiddens, *weights = ctx.saved_tensors
         packing: Packing = ctx.packing
@@ -148,7 +150,7 @@ class GRURecurrence(Function):
         r_and_z, h_before = _steps(gates[..., : 2 * size], packing), _before(hiddens, packing)
         d_gates = _place_for_gradient(gates)
         d_r_and_z, d_u, d_n = (_steps(d, packing) for d in torch.split(d_gates, [2 * size, size, size], 2))
-        d_outer = None if d_hiddens is None else _steps(d_hiddens, packing)
+        d_outer = None if d_states is None else packing.unpad(d_states, len(weights))
         d_hidden = _gradient_of_last(d_last, gates[..., :size], packing)
         straight = torch.empty_like(d_hidden)  # the part of a state's gradient that goes past n to the state before
         through = torch.empty_like(gates[: packing.batch, :, : 2 * size])  # as in the LSTM, for r and z

@@ -36,7 +36,8 @@ class RecurrentState:
 
 @dataclass(frozen=True)
 class RecurrentOutput:
-    """``states`` (batch, length, directions * hidden) of the last layer, zero behind a sequence's end.
+    """``states`` (batch, length, directions * hidden) of the last layer, zero behind a sequence's end (steps may stand
+    together in memory, as in `torch.nn.LSTM`: use ``reshape``, not ``view``).
 
     ``final``: each layer's and direction's state when it has read the whole sequence: the forward direction's at the
     sequence's own last position, the reverse one's at its first.
@@ -114,19 +115,18 @@ class Recurrent(nn.Module):
         run = self._library_layer if _on_gpu(vectors) else self._layer
         finals: list[list[Tensor]] = []
         for layer in range(self.layers):
-            hiddens, *final = run(layer, vectors, tokens, starts[layer], packing)
+            states, *final = run(layer, vectors, tokens, starts[layer], packing)
             finals.append(final)
             if layer + 1 < self.layers:
-                vectors, tokens = self._dropped(packing.turn(hiddens).flatten(1), generator), None
-        return RecurrentOutput(packing.pad(hiddens), self._final(finals, packing))
+                vectors, tokens = self._dropped(packing.pack(states), generator), None
+        return RecurrentOutput(states, self._final(finals, packing))
 
     def _layer(
         self, layer: int, vectors: Tensor, tokens: Tensor | None, start: list[Tensor | None], packing: Packing
     ) -> tuple[Tensor, ...]:
-        """All hidden states (rows, directions, hidden) of a layer, then its final states (batch, directions, hidden).
+        """A layer's states (batch, length, directions * hidden), then its final states (batch, directions, hidden).
 
-        It reads ``vectors`` (rows, input), or those of ``vectors`` (words, input) that ``tokens`` (rows,) name. The
-        rows of a direction stand in the order in which it reads them.
+        It reads ``vectors`` (rows, input), or those of ``vectors`` (words, input) that ``tokens`` (rows,) name.
         """
         weights_ih, weights_hh, biases_ih, biases_hh = self._parameters_of(layer)
         size, words = self.hidden_size, len(vectors)
@@ -161,13 +161,12 @@ class Recurrent(nn.Module):
             hiddens, *finals = torch.lstm(rows, sizes, states, *settings)
         else:
             hiddens, *finals = torch.gru(rows, sizes, states[0], *settings)
-        hiddens = hiddens.view(len(rows), self.directions, self.hidden_size)
-        return packing.turn(hiddens), *(final.transpose(0, 1) for final in finals)
+        return packing.pad(hiddens.unsqueeze(1)), *(final.transpose(0, 1) for final in finals)
 
     def _parameters_of(self, layer: int) -> list[list[Tensor]]:
         """Its weight_ih, weight_hh, bias_ih and bias_hh, each a list over directions."""
         names = [_names(layer, direction) for direction in range(self.directions)]
-        return [[self.get_parameter(name) for name in kind] for kind in zip(*names, strict=True)]
+        return [[getattr(self, name) for name in kind] for kind in zip(*names, strict=True)]
 
     def _dropped(self, vectors: Tensor, generator: torch.Generator | None) -> Tensor:
         if not self.training or self.dropout == 0:
@@ -206,7 +205,7 @@ class Recurrent(nn.Module):
 
     @property
     def _dtype(self) -> torch.dtype:
-        return self.get_parameter("weight_ih_l0").dtype
+        return self._parameters_of(0)[0][0].dtype
 
     def _check_inputs(self, inputs: Tensor, embedding: Tensor | None) -> None:
         if embedding is None:
