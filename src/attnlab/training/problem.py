@@ -15,7 +15,8 @@ from attnlab.models.seq2seq import Prediction, Seq2Seq
 from attnlab.seeds import numpy_generator, torch_generator
 from attnlab.tasks.batch import PairBatch
 from attnlab.training.metrics import Row, pair_metrics
-from attnlab.training.spec import RunSpec, Train
+from attnlab.training.spec import CopyingSpec, RunSpec, Seq2SeqSpec, Train
+from attnlab.training.topics import TopicProblem
 
 
 class Problem(Protocol):
@@ -41,7 +42,11 @@ class PairProblem:
     """Sequence-to-sequence training on a synthetic task: mean negative log-likelihood of all output words."""
 
     def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+        assert isinstance(spec.task, CopyingSpec)
+        assert isinstance(spec.model, Seq2SeqSpec)
+        assert spec.batch is not None
         self.spec, self.device = spec, device
+        self.batch, self.dropout = spec.batch, spec.model.dropout
         self.task = spec.task.build()
         words = self.task.vocabulary
         self.model: Seq2Seq = spec.model.build(words, words, spec.init_seed).to(device)
@@ -51,9 +56,9 @@ class PairProblem:
         return self._trained
 
     def loss(self, step: int) -> Tensor:
-        batch = self._batch(self.spec.batch, "training", step)
+        batch = self._batch(self.batch, "training", step)
         self.model.train()
-        dropout = torch_generator(self.spec.data_seed, "dropout", step) if self.spec.model.dropout else None
+        dropout = torch_generator(self.spec.data_seed, "dropout", step) if self.dropout else None
         prediction = self._predict(batch, probe=False, generator=dropout)
         return functional.nll_loss(prediction.log_probabilities.flatten(0, 1), batch.target.flatten())
 
@@ -89,4 +94,4 @@ def choose_trained(model: nn.Module, attention: list[nn.Parameter], train: Train
 
 def build_problem(spec: RunSpec, device: torch.device | str = "cpu") -> Problem:
     """The problem that ``spec`` describes."""
-    return PairProblem(spec, device)
+    return PairProblem(spec, device) if isinstance(spec.task, CopyingSpec) else TopicProblem(spec, device)

@@ -1,0 +1,136 @@
+"""A run on topic sentences brought to life: full-batch or stochastic descent, and what is measured of every word."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from attnlab.errors import UsageError
+from attnlab.models.topic import BagIndex, TopicModel, index_bags
+from attnlab.seeds import numpy_generator
+from attnlab.tasks.batch import Bags
+from attnlab.tasks.topics import split
+from attnlab.training.metrics import Row
+from attnlab.training.spec import RunSpec, TopicModelSpec, TopicsSpec
+
+QUANTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
+"""Percentiles of the non-topic words' scores and norms that an evaluation tells."""
+
+
+class TopicProblem:
+    """P1's classifier on its synthetic task: mean cross-entropy over all training sentences, or over drawn ones."""
+
+    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+        assert isinstance(spec.task, TopicsSpec)
+        assert isinstance(spec.model, TopicModelSpec)
+        self.spec, self.device = spec, device
+        self.task = spec.task.build(spec.data_seed)
+        self.data = split(self.task.draw(spec.task.sentences, numpy_generator(spec.data_seed, "sentences")))
+        self.model: TopicModel = spec.model.build(self.task.vocabulary, len(self.task.topics), spec.init_seed).to(
+            device
+        )
+        self._trained = choose_trained(self.model, spec)
+        self.train_bags, self.test_bags = self.data.train.to(device), self.data.test.to(device)
+        self.train_index = self._index(self.train_bags)
+        self.test_index = self._index(self.test_bags) if len(self.test_bags) else None
+
+    def trained_parameters(self) -> dict[str, nn.Parameter]:
+        return self._trained
+
+    def loss(self, step: int) -> Tensor:
+        bags, index = self.train_bags, self.train_index
+        if self.spec.batch is not None:
+            generator = numpy_generator(self.spec.data_seed, "training", step)
+            rows = torch.from_numpy(generator.integers(len(bags), size=self.spec.batch)).to(self.device)
+            bags = bags.select(rows)
+            index = self._index(bags)
+        log_probabilities = self.model(index).log_probabilities
+        loss: Tensor = functional.nll_loss(log_probabilities, bags.labels)
+        return loss
+
+    @torch.no_grad()
+    def evaluate(self, step: int) -> Row:  # noqa: ARG002 (the sentences are the same at every step)
+        """Over all training sentences: see `topic_metrics`; and ``test_accuracy``."""
+        row = topic_metrics(self.model, self.train_index, self.train_bags.labels, self.task.topic_words)
+        if self.test_index is not None:
+            right = self.model(self.test_index).log_probabilities.argmax(1) == self.test_bags.labels
+            row["test_accuracy"] = float(right.double().mean())
+        return row
+
+    def _index(self, bags: Bags) -> BagIndex:
+        return index_bags(bags.words, bags.offsets, self.task.vocabulary)
+
+
+def choose_trained(model: TopicModel, spec: RunSpec) -> dict[str, nn.Parameter]:
+    """Freeze what the spec leaves alone and return the rest by name; a fixed classifier is frozen from the start."""
+    assert isinstance(spec.model, TopicModelSpec)
+    frozen = set()
+    if spec.train == "all-but-attention":
+        frozen |= {"key", "query"}
+    if not spec.model.train_query:
+        frozen.add("query")
+    if not spec.model.train_embedding:
+        frozen.add("embedding")
+    chosen = {}
+    for name, parameter in model.named_parameters():
+        of_attention = name in ("key", "query")
+        if name in frozen or (spec.train == "attention-only" and not of_attention):
+            parameter.requires_grad_(False)
+        if parameter.requires_grad:
+            chosen[name] = parameter
+    if not chosen:
+        raise UsageError(f"train = {spec.train} leaves no parameter to train in this model.")
+    return chosen
+
+
+def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words: int) -> Row:
+    """What P1 looks at, over all sentences of ``bags``.
+
+    ``loss``, ``accuracy``, ``query_norm`` ||q||. For each topic word w: ``score_w`` s_w, ``norm_w`` ||nu_w||. For the
+    other words percentiles ``other_score_99`` and so on, of s_w and ||nu_w||. ``weight_mean`` and ``weight_min``: the
+    topic words' attention in a sentence. ``attention_accuracy``: share of sentences whose largest attention is on a
+    topic word; ``probe_accuracy``: the same of the lexical probe beta; ``probe_mean``: mean beta of topic words. Words
+    that tie share the hit. ``share``: the topic words' part of the context vector, sum of alpha_w ||nu_w|| over them
+    by the same sum over all words, mean over sentences.
+    """
+    prediction = model(bags, labels)
+    alpha, beta = prediction.attention, prediction.lexical
+    assert alpha is not None
+    assert beta is not None
+    topical = bags.words < topic_words  # (tokens,)
+    sentence, count = bags.sentence, len(labels)
+    scores, norms = model.scores(), model.embedding.norm(dim=1)
+    weight = _per_sentence(alpha * topical, sentence, count)
+    parts = alpha * norms[bags.words]
+    share = _per_sentence(parts * topical, sentence, count) / _per_sentence(parts, sentence, count)
+    row = {
+        "loss": functional.nll_loss(prediction.log_probabilities, labels),
+        "accuracy": (prediction.log_probabilities.argmax(1) == labels).double().mean(),
+        "query_norm": model.query.norm(),
+        "weight_mean": weight.mean(),
+        "weight_min": weight.min(),
+        "share": share.nan_to_num(0.0).mean(),
+        "attention_accuracy": top_share(alpha, topical, sentence, count).mean(),
+        "probe_accuracy": top_share(beta, topical, sentence, count).mean(),
+        "probe_mean": beta[topical].exp().mean(),
+    }
+    ranks = torch.tensor(QUANTILES, dtype=scores.dtype, device=scores.device) / 100
+    for name, values in (("score", scores), ("norm", norms)):
+        row |= {f"{name}_{word}": value for word, value in enumerate(values[:topic_words])}
+        told = torch.quantile(values[topic_words:], ranks)
+        row |= {f"other_{name}_{rank}": value for rank, value in zip(QUANTILES, told, strict=True)}
+    return {name: float(value) for name, value in row.items()}
+
+
+def top_share(field: Tensor, wanted: Tensor, sentence: Tensor, count: int) -> Tensor:
+    """For each sentence the chance that its largest value of ``field``, ties broken at random, is ``wanted``: (count,).
+
+    ``field``, ``wanted`` and ``sentence`` are (tokens,): a value, whether it is a right one, and where it stands.
+    """
+    largest = field.new_full((count,), -torch.inf).scatter_reduce(0, sentence, field, "amax")
+    hits = (field == largest[sentence]).double()
+    return _per_sentence(hits * wanted, sentence, count) / _per_sentence(hits, sentence, count)
+
+
+def _per_sentence(values: Tensor, sentence: Tensor, count: int) -> Tensor:
+    """Sums over each sentence: (count,)."""
+    return values.new_zeros(count).index_add(0, sentence, values)
