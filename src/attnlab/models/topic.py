@@ -28,20 +28,16 @@ Below = Literal["nothing", "linear", "lstm"]
 class BagIndex:
     """Sentences as lists of words, and the same turned round: words as lists of the sentences they stand in.
 
-    ``words`` (tokens,) and ``offsets`` (sentences + 1,) as in a ragged array; ``sentences`` (tokens,) sorted by word
-    with ``word_offsets`` (vocabulary + 1,). A word that stands twice in a sentence is listed twice both ways.
+    ``words`` (tokens,) and ``offsets`` (sentences + 1,) as in a ragged array, ``sentence`` (tokens,) where each word
+    stands; ``sentences`` (tokens,) the same sorted by word, with ``word_offsets`` (vocabulary + 1,). A word that stands
+    twice in a sentence is listed twice both ways.
     """
 
     words: Tensor
     offsets: Tensor
+    sentence: Tensor
     sentences: Tensor
     word_offsets: Tensor
-
-    @property
-    def sentence(self) -> Tensor:
-        """The sentence each word stands in: (tokens,)."""
-        lengths = self.offsets.diff()
-        return torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)
 
 
 def index_bags(words: Tensor, offsets: Tensor, vocabulary: int) -> BagIndex:
@@ -54,7 +50,7 @@ def index_bags(words: Tensor, offsets: Tensor, vocabulary: int) -> BagIndex:
     sentence = torch.repeat_interleave(torch.arange(len(lengths), device=words.device), lengths)
     order = torch.argsort(words, stable=True)
     counts = torch.bincount(words, minlength=vocabulary)
-    return BagIndex(words, offsets, sentence[order], torch.cat([counts.new_zeros(1), counts.cumsum(0)]))
+    return BagIndex(words, offsets, sentence, sentence[order], torch.cat([counts.new_zeros(1), counts.cumsum(0)]))
 
 
 def bag_sum(table: Tensor, rows: Tensor, offsets: Tensor) -> Tensor:

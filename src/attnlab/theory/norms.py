@@ -41,16 +41,17 @@ def norm_of_score(
 def score_of_norm(
     norm: ArrayLike, others: float, *, query_norm: float = 1.0, start_score: float = 0.0, start_norm: float = 0.0
 ) -> Floats:
-    """The inverse of `norm_of_score`: s = x - W(e^x / m) with Lambert's W, where x is the identity's other side."""
+    """The inverse of `norm_of_score`: s = x - W(e^x / m) = log(m W(e^x / m)) with Lambert's W, x the other side."""
     _check(others, query_norm)
     square = np.asarray(norm, float) ** 2 - start_norm**2
     x = query_norm**2 / 2 * square + _potential(start_score, others)
-    # W(e^y) without ever raising e^y: Newton's steps on w + log w = y converge from above for large y.
+    # W(e^y) without raising e^y where that overflows: Newton's steps on w + log w = y, which begin close to it.
     y = x - np.log(others)
     w = np.where(y < 300, lambertw(np.exp(np.minimum(y, 300))).real, y)
     for _ in range(4):
         w = np.where(y < 300, w, w * (1 + y - np.log(w)) / (1 + w))
-    return np.asarray(x - w)
+    # Each form where it does not cancel.
+    return np.asarray(np.where(y < 0, x - w, np.log(others) + np.log(np.maximum(w, 1e-300))))
 
 
 def deviation(measured: ArrayLike, expected: ArrayLike) -> Floats:

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attnlab.errors import UsageError
-from attnlab.models.topic import BagIndex, TopicModel, index_bags
+from attnlab.models.topic import BagIndex, TopicModel, bag_sum, index_bags
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.batch import Bags
 from attnlab.tasks.topics import split
@@ -93,25 +93,25 @@ def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words
     by the same sum over all words, mean over sentences.
     """
     prediction = model(bags, labels)
-    alpha, beta = prediction.attention, prediction.lexical
-    assert alpha is not None
+    beta = prediction.lexical
     assert beta is not None
-    topical = bags.words < topic_words  # (tokens,)
-    sentence, count = bags.sentence, len(labels)
+    topical = torch.arange(len(model.embedding), device=labels.device) < topic_words  # (vocabulary,)
     scores, norms = model.scores(), model.embedding.norm(dim=1)
-    weight = _per_sentence(alpha * topical, sentence, count)
-    parts = alpha * norms[bags.words]
-    share = _per_sentence(parts * topical, sentence, count) / _per_sentence(parts, sentence, count)
+    raised = (scores - scores.max()).exp()
+    # Each (sentences,): sums of e^s and of e^s ||nu|| over all words, and over the topic words.
+    columns = torch.stack([raised, raised * norms, raised * topical, raised * norms * topical], 1)
+    normaliser, length, topic_raised, topic_length = bag_sum(columns, bags.words, bags.offsets).unbind(1)
+    weight = topic_raised / normaliser
     row = {
         "loss": functional.nll_loss(prediction.log_probabilities, labels),
         "accuracy": (prediction.log_probabilities.argmax(1) == labels).double().mean(),
         "query_norm": model.query.norm(),
         "weight_mean": weight.mean(),
         "weight_min": weight.min(),
-        "share": share.nan_to_num(0.0).mean(),
-        "attention_accuracy": top_share(alpha, topical, sentence, count).mean(),
-        "probe_accuracy": top_share(beta, topical, sentence, count).mean(),
-        "probe_mean": beta[topical].exp().mean(),
+        "share": (topic_length / length).nan_to_num(0.0).mean(),
+        "attention_accuracy": top_share(scores[bags.words], topical[bags.words], bags.offsets).mean(),
+        "probe_accuracy": top_share(beta, topical[bags.words], bags.offsets).mean(),
+        "probe_mean": beta[topical[bags.words]].exp().mean(),
     }
     ranks = torch.tensor(QUANTILES, dtype=scores.dtype, device=scores.device) / 100
     for name, values in (("score", scores), ("norm", norms)):
@@ -121,16 +121,13 @@ def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words
     return {name: float(value) for name, value in row.items()}
 
 
-def top_share(field: Tensor, wanted: Tensor, sentence: Tensor, count: int) -> Tensor:
-    """For each sentence the chance that its largest value of ``field``, ties broken at random, is ``wanted``: (count,).
+def top_share(field: Tensor, wanted: Tensor, offsets: Tensor) -> Tensor:
+    """For each sentence the chance that its largest value of ``field``, ties broken at random, is ``wanted``.
 
-    ``field``, ``wanted`` and ``sentence`` are (tokens,): a value, whether it is a right one, and where it stands.
+    ``field`` and ``wanted`` are (tokens,): a value, and whether it is a right one; the answer is (sentences,).
     """
-    largest = field.new_full((count,), -torch.inf).scatter_reduce(0, sentence, field, "amax")
-    hits = (field == largest[sentence]).double()
-    return _per_sentence(hits * wanted, sentence, count) / _per_sentence(hits, sentence, count)
-
-
-def _per_sentence(values: Tensor, sentence: Tensor, count: int) -> Tensor:
-    """Sums over each sentence: (count,)."""
-    return values.new_zeros(count).index_add(0, sentence, values)
+    largest = torch.segment_reduce(field, "max", offsets=offsets)
+    hits = field == torch.repeat_interleave(largest, offsets.diff())
+    marks = torch.stack([hits, hits & wanted], 1).to(field.dtype)
+    tied, right = torch.segment_reduce(marks, "sum", offsets=offsets).unbind(1)
+    return right / tied
