@@ -82,6 +82,24 @@ def test_attention_adds_up_and_the_probe_is_attention_on_one_word(sentences, see
     assert torch.allclose(prediction.lexical, each, atol=1e-12)
 
 
+@given(sentences=sentences_of, seed=st.integers(0, 50))
+def test_a_score_grows_as_fast_as_the_probe_knows_more_than_the_sentence_does(sentences, seed):
+    """The bridge of docs/theory/bridge.md: exact for every bag of words and every linear classifier."""
+    model, labels = random_model("linear", seed), torch.arange(len(sentences)) % 3
+    bags = ragged(sentences)
+    prediction = model(bags, labels)
+    loss = nn.functional.nll_loss(prediction.log_probabilities, labels)
+    flow = -torch.autograd.grad(loss, model.key)[0] @ model.query  # ds/dtau of every word
+    with torch.no_grad():
+        surprise = nn.functional.one_hot(labels, 3) - prediction.log_probabilities.exp()  # (sentences, topics)
+        logits = model.classifier(model.embedding[bags.words])
+        known = (surprise[bags.sentence] * logits).sum(1)  # psi of every word in its sentence
+        mean = torch.zeros(len(sentences)).double().index_add(0, bags.sentence, prediction.attention * known)
+        push = prediction.attention * (known - mean[bags.sentence]) / len(sentences)
+        expected = torch.zeros(WORDS).double().index_add(0, bags.words, push) * model.query.square().sum()
+    assert torch.allclose(flow, expected, atol=1e-12)
+
+
 def test_large_scores_do_not_overflow():
     model = random_model()
     with torch.no_grad():
