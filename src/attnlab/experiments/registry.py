@@ -8,11 +8,12 @@ from attnlab.experiments.experiment import Experiment
 from attnlab.experiments.topic_ablation import TopicAblation
 from attnlab.experiments.topic_capacity import TopicCapacity
 from attnlab.experiments.topic_query import TopicQuery
+from attnlab.experiments.topic_sst import TopicSst
 from attnlab.experiments.topic_words import TopicWords
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (Copying(), TopicWords(), TopicAblation(), TopicCapacity(), TopicQuery())
+    for experiment in (Copying(), TopicWords(), TopicAblation(), TopicCapacity(), TopicQuery(), TopicSst())
 }
 
 

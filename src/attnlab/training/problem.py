@@ -6,6 +6,7 @@ state: the model and the optimiser are all that a checkpoint has to hold.
 
 from typing import Protocol
 
+import pyarrow as pa
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -15,8 +16,8 @@ from attnlab.models.seq2seq import Prediction, Seq2Seq
 from attnlab.seeds import numpy_generator, torch_generator
 from attnlab.tasks.batch import PairBatch
 from attnlab.training.metrics import Row, pair_metrics
-from attnlab.training.spec import CopyingSpec, RunSpec, Seq2SeqSpec, Train
-from attnlab.training.topics import TopicProblem
+from attnlab.training.spec import CopyingSpec, RunSpec, Seq2SeqSpec, SstSpec, Train
+from attnlab.training.topics import SstProblem, TopicProblem
 
 
 class Problem(Protocol):
@@ -35,6 +36,10 @@ class Problem(Protocol):
 
     def evaluate(self, step: int) -> Row:
         """Measurements after ``step`` updates; leaves no trace in the run."""
+        ...
+
+    def fields(self) -> pa.Table | None:
+        """What an evaluation keeps beside its row, if anything; the store calls it the run's fields."""
         ...
 
 
@@ -68,6 +73,9 @@ class PairProblem:
         self.model.eval()
         return pair_metrics(self._predict(batch, probe=True), batch)
 
+    def fields(self) -> None:
+        """Nothing."""
+
     def _batch(self, count: int, purpose: str, step: int) -> PairBatch:
         return self.task.batch(count, numpy_generator(self.spec.data_seed, purpose, step)).to(self.device)
 
@@ -94,4 +102,6 @@ def choose_trained(model: nn.Module, attention: list[nn.Parameter], train: Train
 
 def build_problem(spec: RunSpec, device: torch.device | str = "cpu") -> Problem:
     """The problem that ``spec`` describes."""
-    return PairProblem(spec, device) if isinstance(spec.task, CopyingSpec) else TopicProblem(spec, device)
+    if isinstance(spec.task, CopyingSpec):
+        return PairProblem(spec, device)
+    return SstProblem(spec, device) if isinstance(spec.task, SstSpec) else TopicProblem(spec, device)

@@ -20,6 +20,7 @@ from attnlab.models.topic import Below, ClassifierKind, TopicModel, make_classif
 from attnlab.seeds import numpy_generator
 from attnlab.tasks import copying
 from attnlab.tasks import topics as topic_tasks
+from attnlab.tasks.sst import Classes, Corpus, read_sst, sst_folder
 
 NUMERICS = 1
 """Raised whenever training's arithmetic changes, so that old runs are not mistaken for new ones."""
@@ -161,6 +162,20 @@ class TopicsSpec(Record):
         return topic_tasks.TopicTask(sets, self.dictionary, self.others, self.per_sentence, self.replace)
 
 
+class SstSpec(Record):
+    """The Stanford Sentiment Treebank, SST2 or SST5: see `attnlab.tasks.sst.read_sst`.
+
+    The files are those of the folder that ATTNLAB_DATA names, and no part of the run's id.
+    """
+
+    kind: Literal["sst"] = "sst"
+    classes: Classes = 2
+    padded: bool = False
+
+    def build(self) -> Corpus:
+        return read_sst(sst_folder(), self.classes, padded=self.padded)
+
+
 class Seq2SeqSpec(Record):
     """The network of P3 2.1: see `attnlab.models.seq2seq.Seq2Seq`."""
 
@@ -248,13 +263,13 @@ def _kind(default: str) -> Discriminator:
     return Discriminator(told)
 
 
-TaskSpec = Annotated[CopyingSpec | TopicsSpec, Field(discriminator="kind")]
+TaskSpec = Annotated[CopyingSpec | TopicsSpec | SstSpec, Field(discriminator="kind")]
 ModelSpec = Annotated[
     Annotated[Seq2SeqSpec, Tag("seq2seq")] | Annotated[TopicModelSpec, Tag("topic")], _kind("seq2seq")
 ]
 OptimiserSpec = Annotated[Annotated[AdamSpec, Tag("adam")] | Annotated[SgdSpec, Tag("sgd")], _kind("adam")]
 
-MODEL_OF = {"copying": "seq2seq", "topics": "topic"}
+MODEL_OF = {"copying": "seq2seq", "topics": "topic", "sst": "topic"}
 """The kind of model that each kind of task is for."""
 
 

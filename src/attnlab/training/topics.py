@@ -1,5 +1,6 @@
-"""A run on topic sentences brought to life: full-batch or stochastic descent, and what is measured of every word."""
+"""Runs of P1's classifier brought to life: full-batch or stochastic descent, and what is measured of every word."""
 
+import pyarrow as pa
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -8,30 +9,26 @@ from attnlab.errors import UsageError
 from attnlab.models.topic import BagIndex, TopicModel, bag_sum, index_bags
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.batch import Bags
-from attnlab.tasks.topics import split
+from attnlab.tasks.topics import Split, split
 from attnlab.training.metrics import Row
-from attnlab.training.spec import RunSpec, TopicModelSpec, TopicsSpec
+from attnlab.training.spec import RunSpec, SstSpec, TopicModelSpec, TopicsSpec
 
 QUANTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
 """Percentiles of the non-topic words' scores and norms that an evaluation tells."""
 
 
-class TopicProblem:
-    """P1's classifier on its synthetic task: mean cross-entropy over all training sentences, or over drawn ones."""
+class BagProblem:
+    """P1's classifier on bags of words: mean cross-entropy over all training sentences, or over drawn ones."""
 
-    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
-        assert isinstance(spec.task, TopicsSpec)
+    def __init__(self, spec: RunSpec, data: Split, vocabulary: int, classes: int, device: torch.device | str) -> None:
         assert isinstance(spec.model, TopicModelSpec)
-        self.spec, self.device = spec, device
-        self.task = spec.task.build(spec.data_seed)
-        self.data = split(self.task.draw(spec.task.sentences, numpy_generator(spec.data_seed, "sentences")))
-        self.model: TopicModel = spec.model.build(self.task.vocabulary, len(self.task.topics), spec.init_seed).to(
-            device
-        )
+        self.spec, self.device, self.vocabulary = spec, device, vocabulary
+        self.model: TopicModel = spec.model.build(vocabulary, classes, spec.init_seed).to(device)
         self._trained = choose_trained(self.model, spec)
-        self.train_bags, self.test_bags = self.data.train.to(device), self.data.test.to(device)
+        self.train_bags, self.valid_bags, self.test_bags = (
+            part.to(device) for part in (data.train, data.valid, data.test)
+        )
         self.train_index = self._index(self.train_bags)
-        self.test_index = self._index(self.test_bags) if len(self.test_bags) else None
 
     def trained_parameters(self) -> dict[str, nn.Parameter]:
         return self._trained
@@ -43,21 +40,67 @@ class TopicProblem:
             rows = torch.from_numpy(generator.integers(len(bags), size=self.spec.batch)).to(self.device)
             bags = bags.select(rows)
             index = self._index(bags)
-        log_probabilities = self.model(index).log_probabilities
-        loss: Tensor = functional.nll_loss(log_probabilities, bags.labels)
+        loss: Tensor = functional.nll_loss(self.model(index).log_probabilities, bags.labels)
         return loss
+
+    def _index(self, bags: Bags) -> BagIndex:
+        return index_bags(bags.words, bags.offsets, self.vocabulary)
+
+    def _held_out(self, bags: Bags) -> tuple[float, float]:
+        """Loss and accuracy on sentences that are not trained on."""
+        log_probabilities = self.model(self._index(bags)).log_probabilities
+        right = log_probabilities.argmax(1) == bags.labels
+        return float(functional.nll_loss(log_probabilities, bags.labels)), float(right.double().mean())
+
+
+class TopicProblem(BagProblem):
+    """On P1's synthetic task, where topic words are known."""
+
+    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+        assert isinstance(spec.task, TopicsSpec)
+        self.task = spec.task.build(spec.data_seed)
+        data = split(self.task.draw(spec.task.sentences, numpy_generator(spec.data_seed, "sentences")))
+        super().__init__(spec, data, self.task.vocabulary, len(self.task.topics), device)
 
     @torch.no_grad()
     def evaluate(self, step: int) -> Row:  # noqa: ARG002 (the sentences are the same at every step)
         """Over all training sentences: see `topic_metrics`; and ``test_accuracy``."""
         row = topic_metrics(self.model, self.train_index, self.train_bags.labels, self.task.topic_words)
-        if self.test_index is not None:
-            right = self.model(self.test_index).log_probabilities.argmax(1) == self.test_bags.labels
-            row["test_accuracy"] = float(right.double().mean())
+        if len(self.test_bags):
+            _, row["test_accuracy"] = self._held_out(self.test_bags)
         return row
 
-    def _index(self, bags: Bags) -> BagIndex:
-        return index_bags(bags.words, bags.offsets, self.task.vocabulary)
+    def fields(self) -> None:
+        """Nothing: the row has every topic word."""
+
+
+class SstProblem(BagProblem):
+    """On the Stanford Sentiment Treebank, where every word may be one that tells the class."""
+
+    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+        assert isinstance(spec.task, SstSpec)
+        corpus = spec.task.build()
+        super().__init__(spec, corpus.split, len(corpus.words), corpus.classes, device)
+
+    @torch.no_grad()
+    def evaluate(self, step: int) -> Row:  # noqa: ARG002 (the sentences are the same at every step)
+        """``loss`` and ``accuracy`` on the training sentences, the same of ``valid_`` and ``test_``, ``query_norm``."""
+        log_probabilities = self.model(self.train_index).log_probabilities
+        right = log_probabilities.argmax(1) == self.train_bags.labels
+        row = {
+            "loss": float(functional.nll_loss(log_probabilities, self.train_bags.labels)),
+            "accuracy": float(right.double().mean()),
+            "query_norm": float(self.model.query.norm()),
+        }
+        row["valid_loss"], row["valid_accuracy"] = self._held_out(self.valid_bags)
+        row["test_loss"], row["test_accuracy"] = self._held_out(self.test_bags)
+        return row
+
+    @torch.no_grad()
+    def fields(self) -> pa.Table:
+        """``score`` and ``norm`` of every word, by id."""
+        norms = self.model.embedding.norm(dim=1)
+        return pa.table({"score": self.model.scores().cpu().numpy(), "norm": norms.cpu().numpy()})
 
 
 def choose_trained(model: TopicModel, spec: RunSpec) -> dict[str, nn.Parameter]:
