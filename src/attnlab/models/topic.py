@@ -161,14 +161,14 @@ class TopicModel(nn.Module):
             context = _attend_tokens(tokens, scores, bags)
         else:
             context = BagAttention.apply(self.values(), scores, bags)  # type: ignore[no-untyped-call]
-        log_probabilities = functional.log_softmax(self.classifier(context), 1)
+        log_probabilities = _log_softmax(self.classifier(context))
         if labels is None:
             return TopicPrediction(log_probabilities, context)
         if not isinstance(self.below, Recurrent):
-            lexicon = functional.log_softmax(self.classifier(self.values()), 1)  # (vocabulary, topics)
+            lexicon = _log_softmax(self.classifier(self.values()))  # (vocabulary, topics)
             lexical = lexicon[bags.words, labels[bags.sentence]]
         else:
-            rows = functional.log_softmax(self.classifier(tokens), 1)
+            rows = _log_softmax(self.classifier(tokens))
             lexical = rows.gather(1, labels[bags.sentence, None]).squeeze(1)
         return TopicPrediction(log_probabilities, context, _weights(scores, bags), lexical)
 
@@ -180,6 +180,11 @@ class TopicModel(nn.Module):
         padded[inside] = bags.words
         states: Tensor = network(padded, lengths, embedding=self.embedding).states
         return states[inside]
+
+
+def _log_softmax(logits: Tensor) -> Tensor:
+    """Over the classes of ``logits`` (n, classes): so few are handled faster as the outer dimension."""
+    return functional.log_softmax(logits.T.contiguous(), 0).T
 
 
 def _weights(scores: Tensor, bags: BagIndex) -> Tensor:
