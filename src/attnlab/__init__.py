@@ -34,6 +34,9 @@ if TYPE_CHECKING:
         RunSpec,
         SelectionsSpec,
         Seq2SeqSpec,
+        SgdSpec,
+        TopicModelSpec,
+        TopicsSpec,
     )
     from attnlab.training.store import RunStore
 
@@ -53,6 +56,9 @@ __all__ = [
     "SelectionsSpec",
     "Seq2Seq",
     "Seq2SeqSpec",
+    "SgdSpec",
+    "TopicModelSpec",
+    "TopicsSpec",
     "train",
 ]
 

@@ -5,8 +5,16 @@ from difflib import get_close_matches
 from attnlab.errors import UsageError
 from attnlab.experiments.copying import Copying
 from attnlab.experiments.experiment import Experiment
+from attnlab.experiments.topic_ablation import TopicAblation
+from attnlab.experiments.topic_capacity import TopicCapacity
+from attnlab.experiments.topic_query import TopicQuery
+from attnlab.experiments.topic_sst import TopicSst
+from attnlab.experiments.topic_words import TopicWords
 
-EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (Copying(),)}
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (Copying(), TopicWords(), TopicAblation(), TopicCapacity(), TopicQuery(), TopicSst())
+}
 
 
 def find_experiment(name: str) -> Experiment:

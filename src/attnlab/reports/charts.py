@@ -10,6 +10,8 @@ Rows = Sequence[Mapping[str, Any]]
 
 CONTRAST = ("#d55e00", "#0072b2")
 """Two colours told apart by most eyes, with or without colour vision, and in print."""
+COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""More of them, in the order in which they are given away."""
 INK = "#333333"
 SIZE = {"width": 210, "height": 190}
 
@@ -23,8 +25,12 @@ def curves(
     y_title: str,
     colour: str | None = None,
     colours: Sequence[str] = CONTRAST,
+    scale: alt.Scale | None = None,
 ) -> alt.Chart:
-    """One thin line for each value of ``group`` (and of ``colour``), on a share axis from 0 to 1; data comes later."""
+    """One thin line for each value of ``group`` (and of ``colour``); data comes later.
+
+    The y axis is one of shares from 0 to 1, unless ``scale`` says otherwise.
+    """
     hue: Any = alt.value(colours[1])
     if colour is not None:
         hue = alt.Color(
@@ -35,7 +41,7 @@ def curves(
         .mark_line(strokeWidth=1.2, opacity=0.55)
         .encode(
             x=alt.X(f"{x}:Q", title=x_title),
-            y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y(f"{y}:Q", title=y_title, scale=scale or alt.Scale(domain=[0, 1])),
             detail=f"{group}:N",
             color=hue,
             tooltip=[f"{group}:N", f"{x}:Q", alt.Tooltip(f"{y}:Q", format=".3f")],

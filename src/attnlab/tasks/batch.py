@@ -27,3 +27,40 @@ class PairBatch:
         """The same batch on another device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if value is not None}
         return PairBatch(**moved)
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Labelled sentences, each a bag of words, stored ragged.
+
+    ``words``: (tokens,) word ids, sentence after sentence. ``offsets``: (sentences + 1,) where each sentence begins,
+    and at last where they all end. ``labels``: (sentences,) the classes y.
+    """
+
+    words: Tensor
+    offsets: Tensor
+    labels: Tensor
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def lengths(self) -> Tensor:
+        """Words of each sentence: (sentences,)."""
+        return self.offsets.diff()
+
+    @property
+    def sentence(self) -> Tensor:
+        """The sentence each word stands in: (tokens,)."""
+        return torch.repeat_interleave(torch.arange(len(self), device=self.words.device), self.lengths)
+
+    def select(self, rows: Tensor) -> "Bags":
+        """The sentences that ``rows`` names, in its order."""
+        lengths = self.lengths[rows]
+        offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        shift = torch.repeat_interleave(self.offsets[rows] - offsets[:-1], lengths)
+        return Bags(self.words[torch.arange(len(shift), device=shift.device) + shift], offsets, self.labels[rows])
+
+    def to(self, device: torch.device | str) -> "Bags":
+        """The same sentences on another device."""
+        return Bags(self.words.to(device), self.offsets.to(device), self.labels.to(device))

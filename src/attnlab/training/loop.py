@@ -4,7 +4,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from attnlab.errors import RunFailed
 from attnlab.training.checkpoint import Checkpoint
@@ -29,11 +29,12 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True)
 class Trained:
-    """A finished run: its id, its metrics rows in order of steps, the step it ended at."""
+    """A finished run: its id, its metrics rows in order of steps, the step it ended at, its folder."""
 
     id: str
     rows: list[Row]
     step: int
+    run: Run | None = field(default=None, compare=False)
 
 
 def train(
@@ -67,7 +68,7 @@ def _finished(run: Run, schedule: Schedule) -> Trained | None:
     rows, steps = _rows(run), run.steps()
     if _missing(rows, steps, schedule) or max(steps, default=-1) < _last_step(rows, schedule):
         return None
-    return Trained(run.id, _wanted(rows, schedule), _last_step(rows, schedule))
+    return Trained(run.id, _wanted(rows, schedule), _last_step(rows, schedule), run)
 
 
 class _Training:
@@ -98,7 +99,10 @@ class _Training:
         while True:
             started = time.perf_counter()
             if self.step in schedule.evaluations and self.step not in self.rows:
-                self.rows[self.step] = {"step": self.step, **self.problem.evaluate(self.step)}
+                row = {"step": self.step, **self.problem.evaluate(self.step)}
+                if (fields := self.problem.fields()) is not None:
+                    run.write_fields(self.step, fields)  # before the row: a row that is there has its fields
+                self.rows[self.step] = row
                 run.write_metrics(_ordered(self.rows))
                 if observe:
                     observe(self.step, self.rows[self.step])
@@ -119,7 +123,7 @@ class _Training:
         run.write_metrics(_ordered(self.rows))
         run.write_timing(self._timing())
         run.set_status("finished", self.reached, INEXACT if self.inexact else "")
-        return Trained(run.id, _wanted(self.rows, schedule), self.step)
+        return Trained(run.id, _wanted(self.rows, schedule), self.step, run)
 
     def _update(self) -> None:
         self.optimiser.zero_grad(set_to_none=True)

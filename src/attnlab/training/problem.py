@@ -6,6 +6,7 @@ state: the model and the optimiser are all that a checkpoint has to hold.
 
 from typing import Protocol
 
+import pyarrow as pa
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -15,7 +16,8 @@ from attnlab.models.seq2seq import Prediction, Seq2Seq
 from attnlab.seeds import numpy_generator, torch_generator
 from attnlab.tasks.batch import PairBatch
 from attnlab.training.metrics import Row, pair_metrics
-from attnlab.training.spec import RunSpec, Train
+from attnlab.training.spec import CopyingSpec, RunSpec, Seq2SeqSpec, SstSpec, Train
+from attnlab.training.topics import SstProblem, TopicProblem
 
 
 class Problem(Protocol):
@@ -36,12 +38,20 @@ class Problem(Protocol):
         """Measurements after ``step`` updates; leaves no trace in the run."""
         ...
 
+    def fields(self) -> pa.Table | None:
+        """What an evaluation keeps beside its row, if anything; the store calls it the run's fields."""
+        ...
+
 
 class PairProblem:
     """Sequence-to-sequence training on a synthetic task: mean negative log-likelihood of all output words."""
 
     def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+        assert isinstance(spec.task, CopyingSpec)
+        assert isinstance(spec.model, Seq2SeqSpec)
+        assert spec.batch is not None
         self.spec, self.device = spec, device
+        self.batch, self.dropout = spec.batch, spec.model.dropout
         self.task = spec.task.build()
         words = self.task.vocabulary
         self.model: Seq2Seq = spec.model.build(words, words, spec.init_seed).to(device)
@@ -51,9 +61,9 @@ class PairProblem:
         return self._trained
 
     def loss(self, step: int) -> Tensor:
-        batch = self._batch(self.spec.batch, "training", step)
+        batch = self._batch(self.batch, "training", step)
         self.model.train()
-        dropout = torch_generator(self.spec.data_seed, "dropout", step) if self.spec.model.dropout else None
+        dropout = torch_generator(self.spec.data_seed, "dropout", step) if self.dropout else None
         prediction = self._predict(batch, probe=False, generator=dropout)
         return functional.nll_loss(prediction.log_probabilities.flatten(0, 1), batch.target.flatten())
 
@@ -62,6 +72,9 @@ class PairProblem:
         batch = self._batch(self.spec.evaluation_batch, "evaluation", step)
         self.model.eval()
         return pair_metrics(self._predict(batch, probe=True), batch)
+
+    def fields(self) -> None:
+        """Nothing."""
 
     def _batch(self, count: int, purpose: str, step: int) -> PairBatch:
         return self.task.batch(count, numpy_generator(self.spec.data_seed, purpose, step)).to(self.device)
@@ -89,4 +102,6 @@ def choose_trained(model: nn.Module, attention: list[nn.Parameter], train: Train
 
 def build_problem(spec: RunSpec, device: torch.device | str = "cpu") -> Problem:
     """The problem that ``spec`` describes."""
-    return PairProblem(spec, device)
+    if isinstance(spec.task, CopyingSpec):
+        return PairProblem(spec, device)
+    return SstProblem(spec, device) if isinstance(spec.task, SstSpec) else TopicProblem(spec, device)

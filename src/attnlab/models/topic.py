@@ -1,0 +1,238 @@
+"""The attention classifier of P1 3: every word has an embedding and a key, one global query looks for the topic word.
+
+    s_w = q^T kappa_w                                       score of a word, the same in every sentence
+    nu_bar(chi) = sum_{w in chi} nu_w e^{s_w} / Z(chi)      context vector, Z(chi) = sum_{w in chi} e^{s_w}
+
+Because scores belong to words, not to positions, a whole corpus is two sparse products an update (`BagAttention`): its
+cost is linear in the number of words of all sentences and does not depend on how they are distributed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from attnlab.errors import UsageError
+from attnlab.models.initial import linear
+from attnlab.models.recurrent import Recurrent
+from attnlab.seeds import torch_generator
+
+ClassifierKind = Literal["fixed", "orthonormal", "linear", "layers"]
+Below = Literal["nothing", "linear", "lstm"]
+
+
+@dataclass(frozen=True)
+class BagIndex:
+    """Sentences as lists of words, and the same turned round: words as lists of the sentences they stand in.
+
+    ``words`` (tokens,) and ``offsets`` (sentences + 1,) as in a ragged array, ``sentence`` (tokens,) where each word
+    stands; ``sentences`` (tokens,) the same sorted by word, with ``word_offsets`` (vocabulary + 1,). A word that stands
+    twice in a sentence is listed twice both ways.
+    """
+
+    words: Tensor
+    offsets: Tensor
+    sentence: Tensor
+    sentences: Tensor
+    word_offsets: Tensor
+
+
+def index_bags(words: Tensor, offsets: Tensor, vocabulary: int) -> BagIndex:
+    """The index of sentences given as ``words`` (tokens,) and ``offsets`` (sentences + 1,)."""
+    lengths = offsets.diff()
+    if not len(lengths) or int(lengths.min()) < 1:
+        raise UsageError("Attention needs at least one sentence, and at least one word in each.")
+    if int(words.min()) < 0 or int(words.max()) >= vocabulary:
+        raise UsageError(f"Word ids lie between 0 and {vocabulary - 1}; these have {words.min()} to {words.max()}.")
+    sentence = torch.repeat_interleave(torch.arange(len(lengths), device=words.device), lengths)
+    order = torch.argsort(words, stable=True)
+    counts = torch.bincount(words, minlength=vocabulary)
+    return BagIndex(words, offsets, sentence, sentence[order], torch.cat([counts.new_zeros(1), counts.cumsum(0)]))
+
+
+def bag_sum(table: Tensor, rows: Tensor, offsets: Tensor) -> Tensor:
+    """Sums of rows of ``table`` (rows, d), one for each bag: (bags, d); an empty bag gives zeros."""
+    return functional.embedding_bag(rows, table, offsets, mode="sum", include_last_offset=True)
+
+
+class BagAttention(torch.autograd.Function):
+    """Context vectors (sentences, d) from values (vocabulary, d) and scores (vocabulary,).
+
+    With e_w = exp(s_w) and G the gradient by the context vectors, all of the gradient is one sum over the sentences of
+    each word, of the rows [G, nu_bar^T G] / Z:
+
+        dl/dnu_w = e_w P_w,   dl/ds_w = e_w (nu_w^T P_w - r_w),   [P_w, r_w] = sum_{chi with w} [G, nu_bar^T G] / Z
+    """
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, scores: Tensor, bags: BagIndex) -> Tensor:
+        weights = (scores - scores.max()).exp()[:, None]  # (vocabulary, 1), up to a factor that Z has too
+        sums = bag_sum(torch.cat([values * weights, weights], 1), bags.words, bags.offsets)  # (sentences, d + 1)
+        normaliser = sums[:, -1:]
+        context = sums[:, :-1] / normaliser
+        ctx.save_for_backward(values, weights, normaliser, context)
+        ctx.bags = bags
+        return context
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        values, weights, normaliser, context = ctx.saved_tensors
+        (gradient,) = gradients
+        rows = torch.cat([gradient, (context * gradient).sum(1, keepdim=True)], 1) / normaliser  # (sentences, d + 1)
+        sums = bag_sum(rows, ctx.bags.sentences, ctx.bags.word_offsets) * weights  # (vocabulary, d + 1)
+        by_values = sums[:, :-1].contiguous()
+        return by_values, (values * by_values).sum(1) - sums[:, -1], None
+
+
+@dataclass(frozen=True)
+class TopicPrediction:
+    """``log_probabilities`` (sentences, topics) and ``context`` (sentences, d).
+
+    When the model was asked for them: ``attention`` alpha (tokens,), each word's weight in its sentence, and
+    ``lexical`` (tokens,), the logarithm of the probe beta: the probability of the sentence's own class if all
+    attention were on that word.
+    """
+
+    log_probabilities: Tensor
+    context: Tensor
+    attention: Tensor | None = None
+    lexical: Tensor | None = None
+
+
+class TopicModel(nn.Module):
+    """Bag-of-words attention below any classifier.
+
+    ``classifier``: a module from context vectors (n, d) to logits (n, topics); `make_classifier` has P1's. ``below``:
+    what stands between the embeddings and the attention: nothing, a linear layer, or an LSTM that reads the sentence.
+    Keys start at 0, embeddings at Normal(0, ``embedding_std``), the query at Normal(0, ``query_std``) in each entry.
+
+    >>> model = TopicModel(9, make_classifier("linear", 4, 3, seed=0), size=4, seed=0)
+    >>> bags = index_bags(torch.tensor([0, 5, 6, 1, 7]), torch.tensor([0, 3, 5]), 9)
+    >>> model(bags).log_probabilities.shape
+    torch.Size([2, 3])
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        classifier: nn.Module,
+        *,
+        size: int = 10,
+        key_size: int | None = None,
+        query_std: float = 0.3,
+        embedding_std: float = 1e-6,
+        below: Below = "nothing",
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        if below not in get_args(Below):
+            raise UsageError(
+                f"There is no layer {below!r} below the attention; there are {', '.join(get_args(Below))}."
+            )
+        key_size = key_size or size
+        self.embedding = nn.Parameter(_normal(vocabulary, size, std=embedding_std, seed=seed, name="embedding"))
+        self.key = nn.Parameter(torch.zeros(vocabulary, key_size))
+        self.query = nn.Parameter(_normal(key_size, std=query_std, seed=seed, name="query"))
+        self.below: nn.Linear | Recurrent | None = None
+        generator = torch_generator(seed, "below")
+        if below == "linear":
+            self.below = linear(size, size, generator=generator)
+        elif below == "lstm":
+            self.below = Recurrent("lstm", size, size, generator=generator)
+        self.classifier = classifier
+
+    def scores(self) -> Tensor:
+        """s_w = q^T kappa_w: (vocabulary,)."""
+        return self.key @ self.query
+
+    def values(self) -> Tensor:
+        """What the attention reads of each word where that is the same everywhere: (vocabulary, d)."""
+        assert not isinstance(self.below, Recurrent)
+        return self.embedding if self.below is None else self.below(self.embedding)
+
+    def forward(self, bags: BagIndex, labels: Tensor | None = None) -> TopicPrediction:
+        """Classify ``bags``; with ``labels`` (sentences,) also attention and the lexical probe of every word."""
+        scores = self.scores()
+        if isinstance(self.below, Recurrent):
+            tokens = self._read(self.below, bags)  # (tokens, d)
+            context = _attend_tokens(tokens, scores, bags)
+        else:
+            context = BagAttention.apply(self.values(), scores, bags)  # type: ignore[no-untyped-call]
+        log_probabilities = _log_softmax(self.classifier(context))
+        if labels is None:
+            return TopicPrediction(log_probabilities, context)
+        if not isinstance(self.below, Recurrent):
+            lexicon = _log_softmax(self.classifier(self.values()))  # (vocabulary, topics)
+            lexical = lexicon[bags.words, labels[bags.sentence]]
+        else:
+            rows = _log_softmax(self.classifier(tokens))
+            lexical = rows.gather(1, labels[bags.sentence, None]).squeeze(1)
+        return TopicPrediction(log_probabilities, context, _weights(scores, bags), lexical)
+
+    def _read(self, network: Recurrent, bags: BagIndex) -> Tensor:
+        """The LSTM's state at every word: (tokens, d)."""
+        lengths = bags.offsets.diff()
+        inside = torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None]  # (sentences, longest)
+        padded = torch.zeros(inside.shape, dtype=bags.words.dtype, device=lengths.device)
+        padded[inside] = bags.words
+        states: Tensor = network(padded, lengths, embedding=self.embedding).states
+        return states[inside]
+
+
+def _log_softmax(logits: Tensor) -> Tensor:
+    """Over the classes of ``logits`` (n, classes): so few are handled faster as the outer dimension."""
+    return functional.log_softmax(logits.T.contiguous(), 0).T
+
+
+def _weights(scores: Tensor, bags: BagIndex) -> Tensor:
+    """Attention alpha of every word in its sentence: (tokens,)."""
+    raised, sentence = (scores - scores.max()).exp()[bags.words], bags.sentence
+    normaliser = raised.new_zeros(len(bags.offsets) - 1).index_add(0, sentence, raised)
+    return raised / normaliser[sentence]
+
+
+def _attend_tokens(tokens: Tensor, scores: Tensor, bags: BagIndex) -> Tensor:
+    """Context vectors (sentences, d) of values that differ from place to place, ``tokens`` (tokens, d)."""
+    context = tokens.new_zeros(len(bags.offsets) - 1, tokens.shape[1])
+    return context.index_add(0, bags.sentence, tokens * _weights(scores, bags)[:, None])
+
+
+def make_classifier(
+    kind: ClassifierKind, size: int, topics: int, *, hidden: Sequence[int] = (10,), seed: int = 0
+) -> nn.Module:
+    """P1's classifiers of context vectors (n, size).
+
+    ``fixed`` (Attn-FC): a linear map that is never trained, as released: standard normal entries with ones on the main
+    diagonal. ``orthonormal``: fixed with orthonormal columns, the ideal case of `attnlab.theory.norms`. ``linear``
+    (Attn-TC): trained, without a bias. ``layers`` (Attn-TL): ReLU layers of the widths ``hidden``, then a linear one.
+    """
+    generator = torch_generator(seed, "classifier")
+    if kind == "fixed" or kind == "orthonormal":
+        matrix = torch.empty(size, topics).normal_(generator=generator)
+        if kind == "fixed":
+            matrix.fill_diagonal_(1.0)
+        elif topics > size:
+            raise UsageError(
+                f"{topics} orthonormal columns need an embedding of at least {topics} numbers, not {size}."
+            )
+        else:
+            matrix = torch.linalg.qr(matrix).Q
+        layer = nn.Linear(size, topics, bias=False, device="meta")
+        layer.weight = nn.Parameter(matrix.T.contiguous(), requires_grad=False)
+        return layer
+    if kind == "linear":
+        return linear(size, topics, bias=False, generator=generator)
+    if kind != "layers":
+        raise UsageError(f"There is no classifier {kind!r}; there are {', '.join(get_args(ClassifierKind))}.")
+    parts: list[nn.Module] = []
+    for width in hidden:
+        parts += [linear(size, width, generator=generator), nn.ReLU()]
+        size = width
+    return nn.Sequential(*parts, linear(size, topics, generator=generator))
+
+
+def _normal(*shape: int, std: float, seed: int, name: str) -> Tensor:
+    return torch.empty(shape).normal_(0, std, generator=torch_generator(seed, name))

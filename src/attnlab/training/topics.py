@@ -1,0 +1,176 @@
+"""Runs of P1's classifier brought to life: full-batch or stochastic descent, and what is measured of every word."""
+
+import pyarrow as pa
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from attnlab.errors import UsageError
+from attnlab.models.topic import BagIndex, TopicModel, bag_sum, index_bags
+from attnlab.seeds import numpy_generator
+from attnlab.tasks.batch import Bags
+from attnlab.tasks.topics import Split, split
+from attnlab.training.metrics import Row
+from attnlab.training.spec import RunSpec, SstSpec, TopicModelSpec, TopicsSpec
+
+QUANTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
+"""Percentiles of the non-topic words' scores and norms that an evaluation tells."""
+
+
+class BagProblem:
+    """P1's classifier on bags of words: mean cross-entropy over all training sentences, or over drawn ones."""
+
+    def __init__(self, spec: RunSpec, data: Split, vocabulary: int, classes: int, device: torch.device | str) -> None:
+        assert isinstance(spec.model, TopicModelSpec)
+        self.spec, self.device, self.vocabulary = spec, device, vocabulary
+        self.model: TopicModel = spec.model.build(vocabulary, classes, spec.init_seed).to(device)
+        self._trained = choose_trained(self.model, spec)
+        self.train_bags, self.valid_bags, self.test_bags = (
+            part.to(device) for part in (data.train, data.valid, data.test)
+        )
+        self.train_index = self._index(self.train_bags)
+
+    def trained_parameters(self) -> dict[str, nn.Parameter]:
+        return self._trained
+
+    def loss(self, step: int) -> Tensor:
+        bags, index = self.train_bags, self.train_index
+        if self.spec.batch is not None:
+            generator = numpy_generator(self.spec.data_seed, "training", step)
+            rows = torch.from_numpy(generator.integers(len(bags), size=self.spec.batch)).to(self.device)
+            bags = bags.select(rows)
+            index = self._index(bags)
+        loss: Tensor = functional.nll_loss(self.model(index).log_probabilities, bags.labels)
+        return loss
+
+    def _index(self, bags: Bags) -> BagIndex:
+        return index_bags(bags.words, bags.offsets, self.vocabulary)
+
+    def _held_out(self, bags: Bags) -> tuple[float, float]:
+        """Loss and accuracy on sentences that are not trained on."""
+        log_probabilities = self.model(self._index(bags)).log_probabilities
+        right = log_probabilities.argmax(1) == bags.labels
+        return float(functional.nll_loss(log_probabilities, bags.labels)), float(right.double().mean())
+
+
+class TopicProblem(BagProblem):
+    """On P1's synthetic task, where topic words are known."""
+
+    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+        assert isinstance(spec.task, TopicsSpec)
+        self.task = spec.task.build(spec.data_seed)
+        data = split(self.task.draw(spec.task.sentences, numpy_generator(spec.data_seed, "sentences")))
+        super().__init__(spec, data, self.task.vocabulary, len(self.task.topics), device)
+
+    @torch.no_grad()
+    def evaluate(self, step: int) -> Row:  # noqa: ARG002 (the sentences are the same at every step)
+        """Over all training sentences: see `topic_metrics`; and ``test_accuracy``."""
+        row = topic_metrics(self.model, self.train_index, self.train_bags.labels, self.task.topic_words)
+        if len(self.test_bags):
+            _, row["test_accuracy"] = self._held_out(self.test_bags)
+        return row
+
+    def fields(self) -> None:
+        """Nothing: the row has every topic word."""
+
+
+class SstProblem(BagProblem):
+    """On the Stanford Sentiment Treebank, where every word may be one that tells the class."""
+
+    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+        assert isinstance(spec.task, SstSpec)
+        corpus = spec.task.build()
+        super().__init__(spec, corpus.split, len(corpus.words), corpus.classes, device)
+
+    @torch.no_grad()
+    def evaluate(self, step: int) -> Row:  # noqa: ARG002 (the sentences are the same at every step)
+        """``loss`` and ``accuracy`` on the training sentences, the same of ``valid_`` and ``test_``, ``query_norm``."""
+        log_probabilities = self.model(self.train_index).log_probabilities
+        right = log_probabilities.argmax(1) == self.train_bags.labels
+        row = {
+            "loss": float(functional.nll_loss(log_probabilities, self.train_bags.labels)),
+            "accuracy": float(right.double().mean()),
+            "query_norm": float(self.model.query.norm()),
+        }
+        row["valid_loss"], row["valid_accuracy"] = self._held_out(self.valid_bags)
+        row["test_loss"], row["test_accuracy"] = self._held_out(self.test_bags)
+        return row
+
+    @torch.no_grad()
+    def fields(self) -> pa.Table:
+        """``score`` and ``norm`` of every word, by id."""
+        norms = self.model.embedding.norm(dim=1)
+        return pa.table({"score": self.model.scores().cpu().numpy(), "norm": norms.cpu().numpy()})
+
+
+def choose_trained(model: TopicModel, spec: RunSpec) -> dict[str, nn.Parameter]:
+    """Freeze what the spec leaves alone and return the rest by name; a fixed classifier is frozen from the start."""
+    assert isinstance(spec.model, TopicModelSpec)
+    frozen = set()
+    if spec.train == "all-but-attention":
+        frozen |= {"key", "query"}
+    if not spec.model.train_query:
+        frozen.add("query")
+    if not spec.model.train_embedding:
+        frozen.add("embedding")
+    chosen = {}
+    for name, parameter in model.named_parameters():
+        of_attention = name in ("key", "query")
+        if name in frozen or (spec.train == "attention-only" and not of_attention):
+            parameter.requires_grad_(False)
+        if parameter.requires_grad:
+            chosen[name] = parameter
+    if not chosen:
+        raise UsageError(f"train = {spec.train} leaves no parameter to train in this model.")
+    return chosen
+
+
+def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words: int) -> Row:
+    """What P1 looks at, over all sentences of ``bags``.
+
+    ``loss``, ``accuracy``, ``query_norm`` ||q||. For each topic word w: ``score_w`` s_w, ``norm_w`` ||nu_w||. For the
+    other words percentiles ``other_score_99`` and so on, of s_w and ||nu_w||. ``weight_mean`` and ``weight_min``: the
+    topic words' attention in a sentence. ``attention_accuracy``: share of sentences whose largest attention is on a
+    topic word; ``probe_accuracy``: the same of the lexical probe beta; ``probe_mean``: mean beta of topic words. Words
+    that tie share the hit. ``share``: the topic words' part of the context vector, sum of alpha_w ||nu_w|| over them
+    by the same sum over all words, mean over sentences.
+    """
+    prediction = model(bags, labels)
+    beta = prediction.lexical
+    assert beta is not None
+    topical = torch.arange(len(model.embedding), device=labels.device) < topic_words  # (vocabulary,)
+    scores, norms = model.scores(), model.embedding.norm(dim=1)
+    raised = (scores - scores.max()).exp()
+    # Each (sentences,): sums of e^s and of e^s ||nu|| over all words, and over the topic words.
+    columns = torch.stack([raised, raised * norms, raised * topical, raised * norms * topical], 1)
+    normaliser, length, topic_raised, topic_length = bag_sum(columns, bags.words, bags.offsets).unbind(1)
+    weight = topic_raised / normaliser
+    row = {
+        "loss": functional.nll_loss(prediction.log_probabilities, labels),
+        "accuracy": (prediction.log_probabilities.argmax(1) == labels).double().mean(),
+        "query_norm": model.query.norm(),
+        "weight_mean": weight.mean(),
+        "weight_min": weight.min(),
+        "share": (topic_length / length).nan_to_num(0.0).mean(),
+        "attention_accuracy": top_share(scores[bags.words], topical[bags.words], bags.offsets).mean(),
+        "probe_accuracy": top_share(beta, topical[bags.words], bags.offsets).mean(),
+        "probe_mean": beta[topical[bags.words]].exp().mean(),
+    }
+    ranks = torch.tensor(QUANTILES, dtype=scores.dtype, device=scores.device) / 100
+    for name, values in (("score", scores), ("norm", norms)):
+        row |= {f"{name}_{word}": value for word, value in enumerate(values[:topic_words])}
+        told = torch.quantile(values[topic_words:], ranks)
+        row |= {f"other_{name}_{rank}": value for rank, value in zip(QUANTILES, told, strict=True)}
+    return {name: float(value) for name, value in row.items()}
+
+
+def top_share(field: Tensor, wanted: Tensor, offsets: Tensor) -> Tensor:
+    """For each sentence the chance that its largest value of ``field``, ties broken at random, is ``wanted``.
+
+    ``field`` and ``wanted`` are (tokens,): a value, and whether it is a right one; the answer is (sentences,).
+    """
+    largest = torch.segment_reduce(field, "max", offsets=offsets)
+    hits = field == torch.repeat_interleave(largest, offsets.diff())
+    marks = torch.stack([hits, hits & wanted], 1).to(field.dtype)
+    tied, right = torch.segment_reduce(marks, "sum", offsets=offsets).unbind(1)
+    return right / tied

@@ -1,0 +1,154 @@
+"""The topic model against a plain dense implementation of P1's equations."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from attnlab.errors import UsageError
+from attnlab.models.topic import TopicModel, index_bags, make_classifier
+
+WORDS = 11
+
+
+def ragged(sentences):
+    lengths = [len(sentence) for sentence in sentences]
+    words = torch.tensor([word for sentence in sentences for word in sentence])
+    return index_bags(words, torch.tensor([0, *lengths]).cumsum(0), WORDS)
+
+
+def dense(values_of, scores, sentences):
+    """Context vectors, one sentence and one word at a time."""
+    contexts = []
+    for number, sentence in enumerate(sentences):
+        weights = torch.softmax(torch.stack([scores[word] for word in sentence]), 0)
+        contexts.append(sum(w * values_of(number, place) for place, w in enumerate(weights)))
+    return torch.stack(contexts)
+
+
+def random_model(kind="linear", seed=0, below="nothing", topics=3, size=4):
+    model = TopicModel(
+        WORDS, make_classifier(kind, size, topics, seed=seed), size=size, embedding_std=1.0, below=below, seed=seed
+    ).double()
+    with torch.no_grad():
+        model.key.normal_(generator=torch.Generator().manual_seed(seed))
+    return model
+
+
+def gradients(model, loss):
+    named = {name: value for name, value in model.named_parameters() if value.requires_grad}
+    return dict(zip(named, torch.autograd.grad(loss, list(named.values())), strict=True))
+
+
+sentences_of = st.lists(st.lists(st.integers(0, WORDS - 1), min_size=1, max_size=6), min_size=1, max_size=6)
+
+
+@given(sentences=sentences_of, seed=st.integers(0, 50), kind=st.sampled_from(["fixed", "linear", "layers"]))
+def test_sparse_gradients_are_those_of_the_dense_equations(sentences, seed, kind):
+    model = random_model(kind, seed, below=["nothing", "linear"][seed % 2])
+    labels = torch.arange(len(sentences)) % 3
+    ours = model(ragged(sentences)).log_probabilities
+    context = dense(lambda i, at: model.values()[sentences[i][at]], model.key @ model.query, sentences)
+    plain = torch.log_softmax(model.classifier(context), 1)
+    assert torch.allclose(ours, plain, atol=1e-12)
+    got, wanted = (gradients(model, nn.functional.nll_loss(value, labels)) for value in (ours, plain))
+    for name, value in wanted.items():
+        assert torch.allclose(got[name], value, atol=1e-12), name
+
+
+def test_an_lstm_below_reads_each_sentence_alone():
+    sentences = [[1, 2, 3, 2], [4], [5, 6]]
+    model = random_model(below="lstm", seed=3)
+    library = nn.LSTM(4, 4).double()
+    library.load_state_dict(model.below.state_dict())
+    states = [library(model.embedding[sentence])[0] for sentence in sentences]
+    context = dense(lambda i, at: states[i][at], model.key @ model.query, sentences)
+    prediction = model(ragged(sentences), torch.tensor([0, 1, 2]))
+    assert torch.allclose(prediction.context, context, atol=1e-10)
+    alone = torch.log_softmax(model.classifier(states[0]), 1)[:, 0]
+    assert torch.allclose(prediction.lexical[:4], alone, atol=1e-10)
+
+
+@given(sentences=sentences_of, seed=st.integers(0, 50))
+def test_attention_adds_up_and_the_probe_is_attention_on_one_word(sentences, seed):
+    model, labels = random_model(seed=seed), torch.arange(len(sentences)) % 3
+    bags = ragged(sentences)
+    prediction = model(bags, labels)
+    sums = torch.zeros(len(sentences)).double().index_add(0, bags.sentence, prediction.attention)
+    assert torch.allclose(sums, torch.ones_like(sums))
+    alone = model(ragged([[word] for sentence in sentences for word in sentence])).log_probabilities
+    each = alone.gather(1, labels[bags.sentence, None]).squeeze(1)
+    assert torch.allclose(prediction.lexical, each, atol=1e-12)
+
+
+@given(sentences=sentences_of, seed=st.integers(0, 50))
+def test_a_score_grows_as_fast_as_the_probe_knows_more_than_the_sentence_does(sentences, seed):
+    """The bridge of docs/theory/bridge.md: exact for every bag of words and every linear classifier."""
+    model, labels = random_model("linear", seed), torch.arange(len(sentences)) % 3
+    bags = ragged(sentences)
+    prediction = model(bags, labels)
+    loss = nn.functional.nll_loss(prediction.log_probabilities, labels)
+    flow = -torch.autograd.grad(loss, model.key)[0] @ model.query  # ds/dtau of every word
+    with torch.no_grad():
+        surprise = nn.functional.one_hot(labels, 3) - prediction.log_probabilities.exp()  # (sentences, topics)
+        logits = model.classifier(model.embedding[bags.words])
+        known = (surprise[bags.sentence] * logits).sum(1)  # psi of every word in its sentence
+        mean = torch.zeros(len(sentences)).double().index_add(0, bags.sentence, prediction.attention * known)
+        push = prediction.attention * (known - mean[bags.sentence]) / len(sentences)
+        expected = torch.zeros(WORDS).double().index_add(0, bags.words, push) * model.query.square().sum()
+    assert torch.allclose(flow, expected, atol=1e-12)
+
+
+def test_large_scores_do_not_overflow():
+    model = random_model()
+    with torch.no_grad():
+        model.key.copy_(model.key + 2000 * model.query / model.query.square().sum())
+    assert model.scores().min() > 1900
+    assert torch.isfinite(model.float()(ragged([[1, 2], [3]])).log_probabilities).all()
+
+
+def test_any_module_can_be_the_classifier():
+    class Cosine(nn.Module):
+        def forward(self, context):
+            return torch.stack([context.cos().sum(1), context.sin().sum(1)], 1)
+
+    model = TopicModel(WORDS, Cosine(), size=4, embedding_std=1.0)
+    model(ragged([[1, 2], [3]])).log_probabilities[:, 0].sum().backward()
+    assert model.key.grad is not None and model.embedding.grad.abs().sum() > 0
+
+
+def test_classifiers_are_the_papers():
+    fixed = make_classifier("fixed", 10, 4, seed=1).weight
+    assert fixed.T.diagonal().tolist() == [1, 1, 1, 1] and not fixed.requires_grad
+    square = make_classifier("orthonormal", 10, 4, seed=1).weight
+    assert torch.allclose(square @ square.T, torch.eye(4), atol=1e-6) and not square.requires_grad
+    assert make_classifier("linear", 10, 4).bias is None
+    shapes = [tuple(p.shape) for p in make_classifier("layers", 10, 4, hidden=(7, 5)).parameters()]
+    assert shapes == [(7, 10), (7,), (5, 7), (5,), (4, 5), (4,)]
+
+
+def test_start_values_are_the_papers_and_touch_no_global_generator():
+    before = torch.random.get_rng_state()
+    model = TopicModel(5008, make_classifier("layers", 10, 4, seed=7), seed=7)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert model.key.abs().sum() == 0
+    assert model.embedding.std().item() == pytest.approx(1e-6, rel=0.05)
+    queries = torch.stack([TopicModel(1, nn.Identity(), seed=seed).query.detach() for seed in range(300)])
+    assert queries.std().item() == pytest.approx(0.3, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: make_classifier("cubic", 10, 4), "fixed, orthonormal, linear, layers"),
+        (lambda: make_classifier("orthonormal", 3, 4), "at least 4 numbers, not 3"),
+        (lambda: TopicModel(5, nn.Identity(), below="gru"), "nothing, linear, lstm"),
+        (lambda: index_bags(torch.tensor([1]), torch.tensor([0, 1, 1]), 5), "at least one word in each"),
+        (lambda: index_bags(torch.tensor([], dtype=torch.int64), torch.tensor([0]), 5), "at least one sentence"),
+        (lambda: index_bags(torch.tensor([1, 5]), torch.tensor([0, 2]), 5), "between 0 and 4"),
+    ],
+)
+def test_bad_settings_are_refused_in_a_sentence(make, named):
+    with pytest.raises(UsageError, match=named):
+        make()

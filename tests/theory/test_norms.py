@@ -1,0 +1,141 @@
+"""The identity and the ideal dynamics: against each other, their limits, and a simulator with few assumptions."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.errors import UsageError
+from attnlab.theory.norms import Ideal, integrate, norm_of_score, score_of_norm
+
+IDEAL = Ideal(topics=4, share=1 / 8, others=20, query_norm=0.9)
+
+
+@given(
+    score=st.floats(-3, 12),
+    others=st.floats(0.5, 100),
+    query_norm=st.floats(0.1, 4),
+    start_score=st.floats(-3, 3),
+    start_norm=st.floats(0, 3),
+)
+def test_norm_and_score_are_inverse(score, others, query_norm, start_score, start_norm):
+    settings = {"query_norm": query_norm, "start_score": start_score, "start_norm": start_norm}
+    norm = norm_of_score(score, others, **settings)
+    if norm > 1e-3:
+        assert score_of_norm(norm, others, **settings) == pytest.approx(score, abs=1e-6)
+    assert norm_of_score(start_score, others, **settings) == pytest.approx(start_norm)
+
+
+def test_huge_norms_do_not_overflow():
+    for norm in (20.0, 24.4, 24.6, 1e3, 1e6):  # around where e^x ends and beyond
+        score = float(score_of_norm(norm, 20))
+        # s + e^s / m = norm^2 / 2, by logarithms
+        assert np.log(20) + np.log(norm**2 / 2 - score + 1 / 20) == pytest.approx(score, rel=1e-9)
+
+
+def test_from_zero_it_is_the_released_formula():
+    for s in (0.05, 1.0, 3.976):
+        assert norm_of_score(s, 20) == pytest.approx(np.sqrt(2 * (s + np.exp(s) / 20 - 1 / 20)))
+        assert norm_of_score(s, 20, query_norm=0.7) == pytest.approx(norm_of_score(s, 20) / 0.7)
+
+
+def test_below_every_possible_score_the_norm_is_zero():
+    assert norm_of_score(-1.0, 20) == 0
+    assert norm_of_score(-1.0, 20, start_norm=3.0) > 0
+
+
+@given(
+    topics=st.integers(2, 8),
+    share=st.floats(0.02, 0.5),
+    others=st.integers(2, 40),
+    query_norm=st.floats(0.3, 3),
+    start_score=st.floats(-0.5, 1),
+    start_norm=st.floats(0, 1),
+)
+def test_the_dynamics_keep_the_identity_and_only_grow(topics, share, others, query_norm, start_score, start_norm):
+    ideal = Ideal(topics, share, others, query_norm)
+    start = {"start_score": start_score, "start_norm": start_norm}
+    way = integrate(ideal, np.linspace(0, 2000, 50), **start)
+    expected = norm_of_score(way.score, others, query_norm=query_norm, **start)
+    assert way.norm == pytest.approx(expected, rel=1e-6, abs=1e-8)
+    assert (np.diff(way.norm) > 0).all() and (np.diff(way.score) >= -1e-9).all() and (np.diff(way.loss) < 0).all()
+
+
+def test_rates_are_the_gradient_of_the_loss():
+    """By numerical differentiation of the loss in embedding and key, scaled by the share and ||q||^2."""
+    for s, r in ((0.0, 0.5), (1.5, 2.0), (4.0, 4.0)):
+        h = 1e-6
+        by_score = (IDEAL.loss(s + h, r) - IDEAL.loss(s - h, r)) / (2 * h)
+        by_norm = (IDEAL.loss(s, r + h) - IDEAL.loss(s, r - h)) / (2 * h)
+        wanted = (-IDEAL.share * IDEAL.query_norm**2 * by_score, -IDEAL.share * by_norm)
+        assert IDEAL.rates(s, r) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_early_asymptotics():
+    for time, tolerance in ((1.0, 1e-3), (0.1, 1e-4)):
+        way = integrate(IDEAL, [time])
+        assert way.norm[-1] == pytest.approx(IDEAL.early_norm(time), rel=tolerance)
+        assert way.score[-1] == pytest.approx(IDEAL.early_score(time), rel=tolerance)
+
+
+def test_late_asymptotics_are_approached():
+    times = np.array([1e4, 1e6, 1e9, 1e12])
+    way = integrate(IDEAL, times)
+    for measured, limit in ((way.loss, IDEAL.late_loss), (way.norm, IDEAL.late_norm), (way.score, IDEAL.late_score)):
+        error = np.abs(measured / limit(times) - 1)
+        assert (np.diff(error) < 0).all(), "further away at a later time"
+        assert error[-1] < 0.03
+
+
+def simulate(rate, time, *, dictionary, sentences, others=20, topics=4):
+    """Plain dense gradient descent on balanced sentences: score and norm of every topic word, and the loss.
+
+    One topic word a topic, an orthonormal fixed classifier, embeddings and keys from 0.
+    """
+    generator = torch.Generator().manual_seed(0)
+    label = torch.arange(sentences) % topics
+    noise = topics + torch.randint(dictionary, (sentences, others), generator=generator)
+    words = torch.cat([label[:, None], noise], 1)  # (sentences, m + 1)
+    embedding = torch.zeros(topics + dictionary, topics, requires_grad=True)
+    score = torch.zeros(topics + dictionary, requires_grad=True)  # its flow is that of q^T key with ||q|| = 1
+    for _ in range(round(time / rate)):
+        weights = torch.softmax(score[words], 1)
+        context = (weights[:, :, None] * embedding[words]).sum(1)
+        loss = torch.nn.functional.cross_entropy(context, label)
+        by_embedding, by_score = torch.autograd.grad(loss, [embedding, score])
+        with torch.no_grad():
+            embedding -= rate * by_embedding
+            score -= rate * by_score
+    return score[:topics].detach().numpy(), embedding[:topics].detach().norm(dim=1).numpy(), float(loss.detach())
+
+
+def test_the_simulator_tends_to_the_dynamics_as_dictionaries_grow_and_steps_shrink():
+    """At the time of the steepest descent, where every error shows most."""
+    time = 140.0
+    way = integrate(Ideal(topics=4, share=1 / 4, others=20, query_norm=1.0), [time])
+    assert 0.3 < way.loss[-1] < 1.0
+    errors = []
+    for rate, dictionary, sentences in ((2.0, 1000, 1000), (1.0, 4000, 2000), (0.5, 16_000, 4000)):
+        score, norm, _ = simulate(rate, time, dictionary=dictionary, sentences=sentences)
+        errors.append((np.abs(score / way.score[-1] - 1).max(), np.abs(norm / way.norm[-1] - 1).max()))
+    coarse, middle, fine = errors
+    assert middle[0] < coarse[0] and fine[0] < middle[0]
+    assert middle[1] < coarse[1] and fine[1] < middle[1]
+    assert max(fine) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: norm_of_score(1.0, 0), "not m = 0"),
+        (lambda: score_of_norm(1.0, 20, query_norm=0), "norm above 0, not 0"),
+        (lambda: Ideal(1, 0.5, 20, 1.0), "at least 2 topics"),
+        (lambda: Ideal(4, 0.0, 20, 1.0), "above 0 and at most 1, not 0.0"),
+        (lambda: integrate(IDEAL, []), "not an empty one"),
+        (lambda: integrate(IDEAL, [3.0, 2.0]), "rising numbers"),
+    ],
+)
+def test_bad_settings_are_refused_in_a_sentence(make, named):
+    with pytest.raises(UsageError, match=named):
+        make()
