@@ -130,5 +130,5 @@ def test_a_result_that_cannot_be_written_is_told_in_a_sentence(tmp_path):
             order=Order("quick"),
             command="x",
             seconds=1,
-            cpu_seconds=1,
+            training_seconds=1,
         )

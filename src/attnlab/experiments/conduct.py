@@ -47,7 +47,7 @@ def conduct(
         if experiment.plan(order, done) == jobs:
             break
     result = experiment.analyse(order, done)
-    cpu_seconds = sum(store.run(run_id).timing().get("seconds", 0.0) for run_id in done)
+    training_seconds = sum(store.run(run_id).timing().get("seconds", 0.0) for run_id in done)
     inexact = [run_id for run_id in done if (store.run(run_id).status() or {}).get("message") == INEXACT]
     seconds = time.monotonic() - started
     folder = write_result(
@@ -57,7 +57,7 @@ def conduct(
         order=order,
         command=command,
         seconds=seconds,
-        cpu_seconds=cpu_seconds,
+        training_seconds=training_seconds,
         inexact_runs=inexact,
     )
     return Conducted(result, folder, seconds)

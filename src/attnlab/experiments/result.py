@@ -24,7 +24,7 @@ def write_result(
     order: Order,
     command: str,
     seconds: float,
-    cpu_seconds: float,
+    training_seconds: float,
     inexact_runs: Sequence[str] = (),
 ) -> Path:
     """Write ``result`` as ``folder``, in one move: a folder is there whole or as it was before.
@@ -54,7 +54,7 @@ def write_result(
             "rules_commit": rules_commit(),
             "command": command,
             "duration_seconds": round(seconds, 1),
-            "training_cpu_seconds": round(cpu_seconds, 1),
+            "training_seconds": round(training_seconds, 1),
             "inexact_runs": list(inexact_runs),
         }
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
