@@ -80,7 +80,7 @@ class TopicQuery:
             tables={
                 "seeds": [outcome.row() for outcome in outcomes],
                 "deviations": deviation_table(outcomes),
-                "paths": path_table([outcome for outcome in outcomes if outcome.seed == 0], thin=8),
+                "paths": path_table([outcome for outcome in outcomes if outcome.seed == 0], every=200),
             },
             figures=figures(outcomes),
             findings=decide(outcomes),
@@ -186,7 +186,7 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, alt.TopLevelMixin]:
             title=alt.TitleParams("How far norms deviate from the identity, every seed", anchor="start", fontSize=14),
         )
     )
-    paths = path_table([outcome for outcome in outcomes if outcome.seed == 0], thin=8)
+    paths = path_table([outcome for outcome in outcomes if outcome.seed == 0], every=200)
     words = alt.Chart().mark_line(strokeWidth=2, opacity=0.5, color=COLOURS[0])
     words = words.encode(
         x=alt.X("score:Q", title="score"), y=alt.Y("norm:Q", title="‖q‖ · norm"), detail="word:N", order="step:Q"

@@ -93,7 +93,7 @@ class TopicWords:
                 "ranges": spread,
                 "authors": compare(spread, AUTHORS),
                 "curves": curve_table(drawn),
-                "paths": path_table(drawn, thin=4),
+                "paths": path_table(drawn, every=100),
                 "distributions": distribution_table(drawn),
                 "knowledge": knowledge_table(outcomes),
             },
@@ -259,8 +259,8 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, alt.TopLevelMixin]:
         for what, key in (("attention", "weight_mean"), ("lexical probe", "probe_mean"))
     ]
     return {
-        "identity": identity_chart(path_table(outcomes, thin=8)),
-        "walk": walk_chart(path_table([outcome for outcome in outcomes if outcome.seed == 0], thin=4)),
+        "identity": identity_chart(path_table(outcomes, every=200)),
+        "walk": walk_chart(path_table([outcome for outcome in outcomes if outcome.seed == 0], every=100)),
         "loss": panels(
             thinned,
             column="setting",
@@ -314,7 +314,6 @@ def walk_chart(rows: Table) -> alt.TopLevelMixin:
     slider = alt.param(
         name="epoch", value=interval * 10, bind=alt.binding_range(min=0, max=top, step=interval, name="epoch ")
     )
-    near = f"abs(datum.step - epoch) < {interval / 2 + 0.01}"
     parts = []
     for setting in dict.fromkeys(row["setting"] for row in rows):
         data = _data([row for row in rows if row["setting"] == setting])
@@ -328,7 +327,7 @@ def walk_chart(rows: Table) -> alt.TopLevelMixin:
             **_axes(),
             tooltip=["word:N", "step:Q", alt.Tooltip("score:Q", format=".3f"), alt.Tooltip("norm:Q", format=".3f")],
         )
-        parts.append(curve + words.transform_filter(near))
+        parts.append(curve + words.transform_filter("datum.step == epoch"))
     chart: alt.TopLevelMixin = (
         alt.hconcat(*parts)
         .add_params(slider)

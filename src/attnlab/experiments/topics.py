@@ -228,12 +228,12 @@ def compare(table: Table, authors: Mapping[tuple[str, str], float]) -> Table:
     return compared
 
 
-def path_table(outcomes: Sequence[Outcome], *, thin: int = 1) -> Table:
-    """Every topic word's score, ||q|| times norm, and what the identity says, at every ``thin``-th evaluation."""
+def path_table(outcomes: Sequence[Outcome], *, every: int) -> Table:
+    """Every topic word's score, ||q|| times norm, and what the identity says, every so many epochs."""
     table = []
     for outcome in outcomes:
         scores, norms, expected = outcome.words("score"), outcome.words("norm"), outcome.identity()
-        for at in range(0, len(outcome.run.rows), thin):
+        for at in np.flatnonzero(outcome.steps % every == 0):
             table += [
                 {
                     "setting": outcome.setting.name,
