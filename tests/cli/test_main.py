@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import attnlab
+from attnlab.experiments.registry import EXPERIMENTS
 
 
 def run(*words, cwd, **env):
@@ -33,7 +34,8 @@ def test_version_and_help(tmp_path):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["run", "copyng"], "no experiment 'copyng'; experiments are copying. Did you mean copying?"),
+        (["run", "copyng"], "no experiment 'copyng'; experiments are copying, "),
+        (["run", "copyng"], "Did you mean copying?"),
         (["run", "copying", "--preset", "papr"], "no preset 'papr'; presets are quick, reduced, paper"),
         (["run", "copying", "--seeds", "0"], "--seeds 0"),
         (["run", "copying", "--jobs", "0"], "--jobs"),
@@ -63,7 +65,7 @@ def test_plan_trains_and_writes_nothing(tmp_path):
 
 def test_experiments_and_claims_as_json(tmp_path):
     listed = json.loads(run("experiments", "--json", cwd=tmp_path).stdout)
-    assert [entry["name"] for entry in listed] == ["copying"]
+    assert [entry["name"] for entry in listed] == list(EXPERIMENTS)
     claims = json.loads(run("claims", "--json", cwd=tmp_path).stdout)
     assert len(claims) == 71
     assert {claim["verdict"] for claim in claims} == {"undecided"}
