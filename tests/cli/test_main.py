@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import attnlab
+from attnlab.experiments.registry import EXPERIMENTS
 
 
 def run(*words, cwd, **env):
@@ -33,6 +34,7 @@ def test_version_and_help(tmp_path):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
+        (["run", "copyng"], "no experiment 'copyng'; experiments are copying, "),
         (["run", "copyng"], "Did you mean copying?"),
         (["run", "copying", "--preset", "papr"], "no preset 'papr'; presets are quick, reduced, paper"),
         (["run", "copying", "--seeds", "0"], "--seeds 0"),
@@ -63,7 +65,7 @@ def test_plan_trains_and_writes_nothing(tmp_path):
 
 def test_experiments_and_claims_as_json(tmp_path):
     listed = json.loads(run("experiments", "--json", cwd=tmp_path).stdout)
-    assert listed[0]["name"] == "copying"
+    assert [entry["name"] for entry in listed] == list(EXPERIMENTS)
     assert "copy-k-of-n-learns" in listed[0]["claims"]
     claims = json.loads(run("claims", "--json", cwd=tmp_path).stdout)
     assert len(claims) == 71
