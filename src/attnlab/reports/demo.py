@@ -29,8 +29,8 @@ def tell(outcomes: Sequence[Outcome]) -> Story:
         Section(
             "The task",
             [
-                "The same kind of small translation network, trained in the same way, learns to copy its input. Only the "
-                "sequences it sees differ.",
+                "The same kind of small translation network, trained in the same way, learns to copy its input. Only "
+                "the sequences it sees differ.",
                 "In the first case each sequence is 40 different words out of 60, in random order. In the second it is "
                 "all of 40 words in random order. The second set of sequences is much smaller, and every network that "
                 "can copy the first can copy the second. So the second should be the easier one.",
