@@ -71,13 +71,18 @@ def test_rare_failures_are_not_often():
     assert whole["copy-permutations-fail"] == "fails"
 
 
-def test_learning_after_step_200_is_failure_but_told():
-    late = [outcome(PERMUTATIONS, seed, 300, last=300) for seed in range(4)]
+def test_learning_after_step_200_is_failure_but_told_with_what_attention_does_at_step_1000():
+    late = [outcome(PERMUTATIONS, seed, 300, last=1000) for seed in range(4)]
     never = [outcome(PERMUTATIONS, 4, None, last=1000)]
+    late[0].run.rows[-1]["attention_accuracy"] = 0.9
     row = copying.success_table(late + never)[0]
     assert row["learned"] == 0
     assert (row["continued"], row["learned_by_1000"], row["median_late_step"]) == (5, 4, 300)
-    assert "Of the 5 others, 4 had learned by step 1000 (median step 300)." in copying.tell([row])
+    assert row["attending_at_1000"] == 1
+    told = copying.tell([row])
+    assert "Of the 5 others, 4 had learned by step 1000 (median step 300); at step 1000 1 of them attended" in told
+    seed = late[0].row()
+    assert (seed["accuracy_200"], seed["accuracy_1000"], seed["attention_1000"]) == (0.5, 1.0, 0.9)
 
 
 def test_exactly_the_threshold_is_not_above_it():
@@ -100,6 +105,7 @@ def test_paper_plan_is_the_papers_and_goes_on_where_runs_failed():
     done[jobs[2].spec.id] = outcome(PERMUTATIONS, 0, 90).run
     again = experiment.plan(order, done)
     assert [job.schedule.steps for job in again[:3]] == [1000, 1000, 200]
+    assert [job.schedule.stop_at for job in again[:3]] == [None, None, None]
     assert [job.spec.id for job in again] == [job.spec.id for job in jobs]
 
 

@@ -33,7 +33,7 @@ LEARNED = 0.95
 WITHIN = 200
 """... at an evaluation within so many updates."""
 LATE = 1000
-"""Runs that have not learned by then go on until they have, at most to here."""
+"""Runs that have not learned by then go on to here, whether or not they learn on the way."""
 EVERY = 10
 """Updates between evaluations."""
 ALWAYS = 20
@@ -141,8 +141,9 @@ class Outcome:
         """First evaluation at which it has learned, however late."""
         return first_learned(self.run.rows, within=LATE)
 
-    def accuracy(self, step: int) -> float | None:
-        return next((row["accuracy"] for row in self.run.rows if row["step"] == step), None)
+    def at(self, step: int, metric: str) -> float | None:
+        """What was measured at a step, or None if the run was not measured there."""
+        return next((row[metric] for row in self.run.rows if row["step"] == step), None)
 
     def row(self) -> dict[str, object]:
         return {
@@ -151,7 +152,10 @@ class Outcome:
             "learned": self.step is not None,
             "step": self.step,
             "late_step": self.late_step,
-            f"accuracy_{WITHIN}": self.accuracy(WITHIN),
+            f"accuracy_{WITHIN}": self.at(WITHIN, "accuracy"),
+            f"accuracy_{LATE}": self.at(LATE, "accuracy"),
+            f"attention_{LATE}": self.at(LATE, "attention_accuracy"),
+            f"probe_{LATE}": self.at(LATE, "probe_accuracy"),
             "last_step": int(self.run.rows[-1]["step"]),
             "last_accuracy": self.run.rows[-1]["accuracy"],
             "run": self.run.id,
@@ -174,8 +178,8 @@ def make_spec(setting: Setting, seed: int) -> RunSpec:
 
 
 def make_job(setting: Setting, seed: int, preset: Preset, *, late: bool) -> Job:
-    """One run of a setting; at ``quick`` it ends once it has learned; ``late`` takes it on, at most to step 1000."""
-    stop = LEARNED if setting.ends_when_learned or preset == "quick" or late else None
+    """One run of a setting; at ``quick`` it ends once it has learned; ``late`` takes it on to step 1000."""
+    stop = LEARNED if (setting.ends_when_learned or preset == "quick") and not late else None
     schedule = Schedule.every(EVERY, steps=LATE if late else WITHIN, stop_at=stop)
     return Job(f"{setting.name}, seed {seed}", make_spec(setting, seed), schedule)
 
@@ -192,6 +196,7 @@ def success_table(outcomes: list[Outcome]) -> Table:
         low, high = wilson(len(steps), len(group))
         late = [outcome for outcome in group if outcome.run.step > WITHIN]
         late_steps = [outcome.late_step for outcome in late if outcome.late_step is not None]
+        attention = [outcome.at(LATE, "attention_accuracy") for outcome in late]
         table.append(
             {
                 "setting": name,
@@ -206,6 +211,7 @@ def success_table(outcomes: list[Outcome]) -> Table:
                 "continued": len(late),
                 f"learned_by_{LATE}": len(late_steps),
                 "median_late_step": float(np.median(late_steps)) if late_steps else None,
+                f"attending_at_{LATE}": sum(share is not None and share > 0.5 for share in attention),
             }
         )
     return table
@@ -229,7 +235,11 @@ def tell(success: Table) -> str:
         sentence += f"; median step {row['median_step']:.0f})." if row["learned"] else ")."
         if row["continued"]:
             sentence += f" Of the {row['continued']} others, {row[f'learned_by_{LATE}']} had learned by step {LATE}"
-            sentence += f" (median step {row['median_late_step']:.0f})." if row["median_late_step"] else "."
+            sentence += f" (median step {row['median_late_step']:.0f});" if row["median_late_step"] else ";"
+            sentence += (
+                f" at step {LATE} {row[f'attending_at_{LATE}']} of them attended to the right position in more than "
+                f"half of the cases."
+            )
         sentences.append(sentence)
     return " ".join(sentences)
 
@@ -248,7 +258,7 @@ def notes(order: Order) -> tuple[str, ...]:
     if order.preset == "paper":
         told.append(
             "Runs on plain i.i.d. sequences end once they have learned; all others run to step 200 at least. Those "
-            "that have not learned by then go on until they have, at most to step 1000."
+            "that have not learned by then go on to step 1000."
         )
     return tuple(told)
 
@@ -374,9 +384,25 @@ def figures(outcomes: list[Outcome]) -> dict[str, alt.TopLevelMixin]:
     if late:
         continued = {(row["setting"], row["seed"]) for row in late}
         drawn["continued"] = panels(
-            [row for row in table if (row["setting"], row["seed"]) in continued],
+            [
+                {"setting": row["setting"], "seed": row["seed"], "step": row["step"], "what": what, "share": row[key]}
+                for row in table
+                if (row["setting"], row["seed"]) in continued
+                for what, key in (
+                    ("token accuracy", "accuracy"),
+                    ("attention at the right position", "attention_accuracy"),
+                )
+            ],
             column="setting",
-            layer=curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy"),
-            title=f"Seeds that had not learned by step {WITHIN}, continued until they had",
+            layer=curves(
+                x="step",
+                y="share",
+                group="seed",
+                colour="what",
+                colours=CONTRAST,
+                x_title="updates",
+                y_title="share of the outputs",
+            ),
+            title=f"Seeds that had not learned by step {WITHIN}, continued to step {LATE}",
         )
     return drawn
