@@ -166,7 +166,8 @@ class TopicModel(nn.Module):
             return TopicPrediction(log_probabilities, context)
         if not isinstance(self.below, Recurrent):
             lexicon = _log_softmax(self.classifier(self.values()))  # (vocabulary, topics)
-            lexical = lexicon[bags.words, labels[bags.sentence]]
+            cells = bags.words * lexicon.shape[1] + labels.index_select(0, bags.sentence)
+            lexical = lexicon.flatten().index_select(0, cells)
         else:
             rows = _log_softmax(self.classifier(tokens))
             lexical = rows.gather(1, labels[bags.sentence, None]).squeeze(1)
@@ -189,9 +190,9 @@ def _log_softmax(logits: Tensor) -> Tensor:
 
 def _weights(scores: Tensor, bags: BagIndex) -> Tensor:
     """Attention alpha of every word in its sentence: (tokens,)."""
-    raised, sentence = (scores - scores.max()).exp()[bags.words], bags.sentence
+    raised, sentence = (scores - scores.max()).exp().index_select(0, bags.words), bags.sentence
     normaliser = raised.new_zeros(len(bags.offsets) - 1).index_add(0, sentence, raised)
-    return raised / normaliser[sentence]
+    return raised / normaliser.index_select(0, sentence)
 
 
 def _attend_tokens(tokens: Tensor, scores: Tensor, bags: BagIndex) -> Tensor:

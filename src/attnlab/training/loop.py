@@ -19,6 +19,8 @@ Observer = Callable[[int, Row | None], None]
 """Called after every update and evaluation with the step and, at an evaluation, its row."""
 
 
+METRICS_INTERVAL = 1.0
+"""Seconds between writings of a running run's metrics; a checkpoint is always preceded by one."""
 INEXACT = "inexact: it went on in another environment than it began in"
 """The message in the status of such a run."""
 
@@ -82,6 +84,7 @@ class _Training:
         parameters = self.problem.trained_parameters()
         self.optimiser = spec.optimiser.build(list(parameters.values()))
         self.step, self.seconds, self.updates = 0, 0.0, 0
+        self.rows_written, self.metrics_time = -1, -math.inf
         self.timing_before = run.timing()
         newest = run.latest()
         self.reached = newest.step if newest else -1
@@ -94,8 +97,17 @@ class _Training:
             self._restore(checkpoint)
 
     def go(self, observe: Observer | None, interrupted: Callable[[], bool] | None) -> Trained:
+        self.run.set_status("running", self.step)
+        try:
+            self._train(observe, interrupted)
+        finally:
+            self._write_metrics()
+        self.run.write_timing(self._timing())
+        self.run.set_status("finished", self.reached, INEXACT if self.inexact else "")
+        return Trained(self.run.id, _wanted(self.rows, self.schedule), self.step, self.run)
+
+    def _train(self, observe: Observer | None, interrupted: Callable[[], bool] | None) -> None:
         run, schedule = self.run, self.schedule
-        run.set_status("running", self.step)
         while True:
             started = time.perf_counter()
             if self.step in schedule.evaluations and self.step not in self.rows:
@@ -103,7 +115,8 @@ class _Training:
                 if (fields := self.problem.fields()) is not None:
                     run.write_fields(self.step, fields)  # before the row: a row that is there has its fields
                 self.rows[self.step] = row
-                run.write_metrics(_ordered(self.rows))
+                if time.monotonic() - self.metrics_time >= METRICS_INTERVAL:
+                    self._write_metrics()
                 if observe:
                     observe(self.step, self.rows[self.step])
             last = _last_step(self.rows, schedule)
@@ -111,19 +124,21 @@ class _Training:
             stopped = not done and interrupted is not None and interrupted()
             pinned = schedule.keep and self.step in schedule.evaluations
             if done or stopped or pinned or (self.step and self.step % schedule.checkpoint_every == 0):
+                self._write_metrics()  # first: what a checkpoint has behind it is not measured again
                 self._save(pinned)
             if stopped:
                 raise Interrupted(f"Run {run.id} stopped at step {self.step}; it can go on from there.")
             if done:
-                break
+                return
             self._update()
             self.seconds += time.perf_counter() - started
             if observe:
                 observe(self.step, None)
-        run.write_metrics(_ordered(self.rows))
-        run.write_timing(self._timing())
-        run.set_status("finished", self.reached, INEXACT if self.inexact else "")
-        return Trained(run.id, _wanted(self.rows, schedule), self.step, run)
+
+    def _write_metrics(self) -> None:
+        if len(self.rows) != self.rows_written:
+            self.run.write_metrics(_ordered(self.rows))
+            self.rows_written, self.metrics_time = len(self.rows), time.monotonic()
 
     def _update(self) -> None:
         self.optimiser.zero_grad(set_to_none=True)

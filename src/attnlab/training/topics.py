@@ -29,6 +29,9 @@ class BagProblem:
             part.to(device) for part in (data.train, data.valid, data.test)
         )
         self.train_index = self._index(self.train_bags)
+        self.valid_index, self.test_index = (
+            self._index(bags) if len(bags) else None for bags in (self.valid_bags, self.test_bags)
+        )
 
     def trained_parameters(self) -> dict[str, nn.Parameter]:
         return self._trained
@@ -46,11 +49,10 @@ class BagProblem:
     def _index(self, bags: Bags) -> BagIndex:
         return index_bags(bags.words, bags.offsets, self.vocabulary)
 
-    def _held_out(self, bags: Bags) -> tuple[float, float]:
-        """Loss and accuracy on sentences that are not trained on."""
-        log_probabilities = self.model(self._index(bags)).log_probabilities
-        right = log_probabilities.argmax(1) == bags.labels
-        return float(functional.nll_loss(log_probabilities, bags.labels)), float(right.double().mean())
+    def _measured(self, index: BagIndex, labels: Tensor) -> tuple[float, float]:
+        """Loss and accuracy."""
+        log_probabilities = self.model(index).log_probabilities
+        return float(functional.nll_loss(log_probabilities, labels)), float(accuracy(log_probabilities, labels))
 
 
 class TopicProblem(BagProblem):
@@ -66,8 +68,8 @@ class TopicProblem(BagProblem):
     def evaluate(self, step: int) -> Row:  # noqa: ARG002 (the sentences are the same at every step)
         """Over all training sentences: see `topic_metrics`; and ``test_accuracy``."""
         row = topic_metrics(self.model, self.train_index, self.train_bags.labels, self.task.topic_words)
-        if len(self.test_bags):
-            _, row["test_accuracy"] = self._held_out(self.test_bags)
+        if self.test_index is not None:
+            _, row["test_accuracy"] = self._measured(self.test_index, self.test_bags.labels)
         return row
 
     def fields(self) -> None:
@@ -85,15 +87,12 @@ class SstProblem(BagProblem):
     @torch.no_grad()
     def evaluate(self, step: int) -> Row:  # noqa: ARG002 (the sentences are the same at every step)
         """``loss`` and ``accuracy`` on the training sentences, the same of ``valid_`` and ``test_``, ``query_norm``."""
-        log_probabilities = self.model(self.train_index).log_probabilities
-        right = log_probabilities.argmax(1) == self.train_bags.labels
-        row = {
-            "loss": float(functional.nll_loss(log_probabilities, self.train_bags.labels)),
-            "accuracy": float(right.double().mean()),
-            "query_norm": float(self.model.query.norm()),
-        }
-        row["valid_loss"], row["valid_accuracy"] = self._held_out(self.valid_bags)
-        row["test_loss"], row["test_accuracy"] = self._held_out(self.test_bags)
+        row = {"query_norm": float(self.model.query.norm())}
+        row["loss"], row["accuracy"] = self._measured(self.train_index, self.train_bags.labels)
+        assert self.valid_index is not None  # the corpus has its own split
+        assert self.test_index is not None
+        row["valid_loss"], row["valid_accuracy"] = self._measured(self.valid_index, self.valid_bags.labels)
+        row["test_loss"], row["test_accuracy"] = self._measured(self.test_index, self.test_bags.labels)
         return row
 
     @torch.no_grad()
@@ -139,6 +138,7 @@ def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words
     beta = prediction.lexical
     assert beta is not None
     topical = torch.arange(len(model.embedding), device=labels.device) < topic_words  # (vocabulary,)
+    topic_tokens = topical.index_select(0, bags.words)
     scores, norms = model.scores(), model.embedding.norm(dim=1)
     raised = (scores - scores.max()).exp()
     # Each (sentences,): sums of e^s and of e^s ||nu|| over all words, and over the topic words.
@@ -147,14 +147,14 @@ def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words
     weight = topic_raised / normaliser
     row = {
         "loss": functional.nll_loss(prediction.log_probabilities, labels),
-        "accuracy": (prediction.log_probabilities.argmax(1) == labels).double().mean(),
+        "accuracy": accuracy(prediction.log_probabilities, labels),
         "query_norm": model.query.norm(),
         "weight_mean": weight.mean(),
         "weight_min": weight.min(),
         "share": (topic_length / length).nan_to_num(0.0).mean(),
-        "attention_accuracy": top_share(scores[bags.words], topical[bags.words], bags.offsets).mean(),
-        "probe_accuracy": top_share(beta, topical[bags.words], bags.offsets).mean(),
-        "probe_mean": beta[topical[bags.words]].exp().mean(),
+        "attention_accuracy": top_share(scores.index_select(0, bags.words), topic_tokens, bags.offsets).mean(),
+        "probe_accuracy": top_share(beta, topic_tokens, bags.offsets).mean(),
+        "probe_mean": beta.masked_select(topic_tokens).exp().mean(),
     }
     ranks = torch.tensor(QUANTILES, dtype=scores.dtype, device=scores.device) / 100
     for name, values in (("score", scores), ("norm", norms)):
@@ -162,6 +162,11 @@ def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words
         told = torch.quantile(values[topic_words:], ranks)
         row |= {f"other_{name}_{rank}": value for rank, value in zip(QUANTILES, told, strict=True)}
     return {name: float(value) for name, value in row.items()}
+
+
+def accuracy(log_probabilities: Tensor, labels: Tensor) -> Tensor:
+    """Share of sentences whose likeliest class is the right one."""
+    return (log_probabilities.T.argmax(0) == labels).double().mean()
 
 
 def top_share(field: Tensor, wanted: Tensor, offsets: Tensor) -> Tensor:
