@@ -1,8 +1,8 @@
-"""Measures what the recurrent core must reach, prints it and writes results.json beside this file.
+"""Measures what attnlab must reach, prints it and writes results.json beside this file.
 
 All figures are ratios of things measured side by side in this run, in turns, on one thread, each by the least processor
-time of its repetitions, which other work on the machine disturbs least. Before anything is timed, both networks must
-have the same loss and the same gradients. Exit code 1 if a floor is missed.
+time of its repetitions, which other work on the machine disturbs least. Before anything is timed, both sides must
+be shown to compute the same. Exit code 1 if a floor is missed.
 """
 
 import json
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import topics
 import torch
 from networks import Training, classifying, copying, copying_operations, imdb_lengths, sms_lengths
 from rich.console import Console
@@ -114,6 +115,22 @@ def share_of_bound(training: Training) -> tuple[float, float]:
     return copying_operations() / (gflops * 1e9) / step, gflops
 
 
+def topic_rows(gflops: float) -> list[Row]:
+    """P1's full-batch update against a plain one, and its time when sentences or their words become four times as many."""
+    if not topics.same(topics.sparse(), topics.plain()):
+        sys.exit("The two topic models differ: their times cannot be compared.")
+    update, plainly = least_seconds(topics.sparse().step, topics.plain().step, rounds=30)
+    long, short = topics.sparse(sentences=20_000), topics.sparse(sentences=5000)
+    more, once = least_seconds(long.step, short.step, rounds=60)
+    wide, narrow = least_seconds(topics.sparse(others=80).step, topics.sparse(others=20).step, rounds=60)
+    grown = "times the time"
+    return [
+        Row("topic update", plainly / update, 3.0, "times as fast as a plain one", "at least", gflops),
+        Row("topic update, 20,000 against 5000 sentences", more / once, 4.6, grown, "at most", gflops),
+        Row("topic update, 80 against 20 other words", wide / narrow, 4.6, grown, "at most", gflops),
+    ]
+
+
 def measure() -> list[Row]:
     """All rows, in a few minutes."""
     share, gflops = share_of_bound(copying())
@@ -124,6 +141,7 @@ def measure() -> list[Row]:
         Row("IMDB-like step", speed_up(classifying(imdb_lengths(), 60338), rounds=0), 25.0, faster, "at least", gflops),
         Row("length 1000 against 250", length_ratio(), 4.6, "times the time", "at most", gflops),
         Row("copying step, share of the bound", share, 0.65, "of the matrix-product rate", "at least", gflops),
+        *topic_rows(gflops),
     ]
 
 
