@@ -116,7 +116,7 @@ def share_of_bound(training: Training) -> tuple[float, float]:
 
 
 def topic_rows(gflops: float) -> list[Row]:
-    """P1's full-batch update against a plain one, and its time when sentences or their words become four times as many."""
+    """P1's full-batch update against a plain one, and its time with four times the sentences or words."""
     if not topics.same(topics.sparse(), topics.plain()):
         sys.exit("The two topic models differ: their times cannot be compared.")
     update, plainly = least_seconds(topics.sparse().step, topics.plain().step, rounds=30)
