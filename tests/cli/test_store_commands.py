@@ -64,12 +64,15 @@ def test_list_counts_runs_that_cannot_be_read(store: RunStore) -> None:
     ]
 
 
-def test_an_empty_store_is_listed_and_whole(tmp_path: Path) -> None:
+def test_an_empty_store_is_listed_and_one_that_is_not_there_cannot_be_verified(tmp_path: Path) -> None:
     store = RunStore(tmp_path / "nothing")
     assert call(store, "list").stdout == f"0 runs in {store.root}.\n"
     assert call(store, "list", "--json").stdout == "[]\n"
-    assert call(store, "verify").exit_code == 0
+    with pytest.raises(UsageError, match="There is no folder"):
+        call(store, "verify")
     assert not store.root.exists()
+    store.root.mkdir()
+    assert call(store, "verify").exit_code == 0
 
 
 def test_the_option_outranks_the_environment(store: RunStore, tmp_path: Path) -> None:

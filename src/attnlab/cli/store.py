@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlab.cli.options import JsonOption, StoreOption
+from attnlab.errors import UsageError
 from attnlab.training.files import Json, to_json
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Read every file and name each that is damaged, missing or left over; exit code 1 if there is any."""
+    if not store.is_dir():
+        raise UsageError(f"There is no folder {store} to verify; --store names the one that runs were trained into.")
     runs = _open(store)
     run = runs.existing(run_id) if run_id else None
     problems = run.verify() if run else runs.verify()
