@@ -61,18 +61,17 @@ def bag_sum(table: Tensor, rows: Tensor, offsets: Tensor) -> Tensor:
 class BagAttention(torch.autograd.Function):
     """Context vectors (sentences, d) from values (vocabulary, d) and scores (vocabulary,).
 
-    With e_w = exp(s_w) and G the gradient by the context vectors, all of the gradient is one sum over the sentences of
-    each word, of the rows [G, nu_bar^T G] / Z:
+    With e_w = exp(s_w) and G the gradient by the context vectors, the gradient is sums over each word's sentences:
 
-        dl/dnu_w = e_w P_w,   dl/ds_w = e_w (nu_w^T P_w - r_w),   [P_w, r_w] = sum_{chi with w} [G, nu_bar^T G] / Z
+        dl/dnu_w = e_w P_w,               P_w = sum_{chi with w} G / Z
+        dl/ds_w  = e_w (nu_w^T P_w - r_w), r_w = sum_{chi with w} nu_bar^T G / Z
     """
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, scores: Tensor, bags: BagIndex) -> Tensor:
         weights = (scores - scores.max()).exp()[:, None]  # (vocabulary, 1), up to a factor that Z has too
-        sums = bag_sum(torch.cat([values * weights, weights], 1), bags.words, bags.offsets)  # (sentences, d + 1)
-        normaliser = sums[:, -1:]
-        context = sums[:, :-1] / normaliser
+        normaliser = bag_sum(weights, bags.words, bags.offsets)  # (sentences, 1)
+        context = bag_sum(values * weights, bags.words, bags.offsets).div_(normaliser)  # (sentences, d)
         ctx.save_for_backward(values, weights, normaliser, context)
         ctx.bags = bags
         return context
@@ -81,10 +80,11 @@ class BagAttention(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         values, weights, normaliser, context = ctx.saved_tensors
         (gradient,) = gradients
-        rows = torch.cat([gradient, (context * gradient).sum(1, keepdim=True)], 1) / normaliser  # (sentences, d + 1)
-        sums = bag_sum(rows, ctx.bags.sentences, ctx.bags.word_offsets) * weights  # (vocabulary, d + 1)
-        by_values = sums[:, :-1].contiguous()
-        return by_values, (values * by_values).sum(1) - sums[:, -1], None
+        index = ctx.bags.sentences, ctx.bags.word_offsets
+        along = (context * gradient).sum(1, keepdim=True)  # (sentences, 1)
+        by_values = bag_sum(gradient / normaliser, *index).mul_(weights)  # (vocabulary, d)
+        through_z = bag_sum(along / normaliser, *index).mul_(weights)  # (vocabulary, 1)
+        return by_values, (values * by_values).sum(1) - through_z.squeeze(1), None
 
 
 @dataclass(frozen=True)
