@@ -1,8 +1,6 @@
 """``attnlab run NAME``: carry out an experiment, or say what it would cost."""
 
 import json
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,7 +58,8 @@ def run(
         )
         return
     screen = console()
-    command = shlex.join(["attnlab", *sys.argv[1:]])
+    # What repeats the result; where runs and results lie, and how many workers made them, decides nothing.
+    command = f"attnlab run {experiment.name} --preset {order.preset}" + (f" --seeds {seeds}" if seeds else "")
     with watching(screen) as watch:
         done = conduct(experiment, order, runs, engine, out, command=command, watch=watch)
     if as_json:
