@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         SgdSpec,
         TopicModelSpec,
         TopicsSpec,
+        ZipfSpec,
     )
     from attnlab.training.store import RunStore
 
@@ -59,6 +60,7 @@ __all__ = [
     "SgdSpec",
     "TopicModelSpec",
     "TopicsSpec",
+    "ZipfSpec",
     "train",
 ]
 

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from attnlab.errors import UsageError
 from attnlab.experiments.copying import Copying
 from attnlab.experiments.experiment import Experiment
+from attnlab.experiments.forecast_copying import ForecastCopying
 from attnlab.experiments.topic_ablation import TopicAblation
 from attnlab.experiments.topic_capacity import TopicCapacity
 from attnlab.experiments.topic_query import TopicQuery
@@ -13,7 +14,15 @@ from attnlab.experiments.topic_words import TopicWords
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (Copying(), TopicWords(), TopicAblation(), TopicCapacity(), TopicQuery(), TopicSst())
+    for experiment in (
+        Copying(),
+        ForecastCopying(),
+        TopicWords(),
+        TopicAblation(),
+        TopicCapacity(),
+        TopicQuery(),
+        TopicSst(),
+    )
 }
 
 
