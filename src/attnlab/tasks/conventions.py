@@ -90,8 +90,12 @@ def without_accents(text: str) -> str:
     """
     if text.isascii():
         return text
-    apart = unicodedata.normalize("NFD", text)
-    return unicodedata.normalize("NFC", "".join(c for c in apart if not unicodedata.combining(c)))
+    kept: list[str] = []
+    for letter in unicodedata.normalize("NFD", text):
+        # A mark that stands alone is a word, if an odd one: taking it away would move those behind it.
+        if not unicodedata.combining(letter) or not kept or kept[-1].isspace():
+            kept.append(letter)
+    return unicodedata.normalize("NFC", "".join(kept))
 
 
 def _without_point(found: re.Match[str]) -> str:
