@@ -4,8 +4,12 @@ from difflib import get_close_matches
 
 from attnlab.errors import UsageError
 from attnlab.experiments.copying import Copying
+from attnlab.experiments.count_tables import CountTables
 from attnlab.experiments.experiment import Experiment
 from attnlab.experiments.forecast_copying import ForecastCopying
+from attnlab.experiments.gated_toy import GatedToy
+from attnlab.experiments.init_derivative import InitDerivative
+from attnlab.experiments.optimal_attention import OptimalAttentionExperiment
 from attnlab.experiments.topic_ablation import TopicAblation
 from attnlab.experiments.topic_capacity import TopicCapacity
 from attnlab.experiments.topic_query import TopicQuery
@@ -17,11 +21,15 @@ EXPERIMENTS: dict[str, Experiment] = {
     for experiment in (
         Copying(),
         ForecastCopying(),
+        CountTables(),
         TopicWords(),
         TopicAblation(),
         TopicCapacity(),
         TopicQuery(),
         TopicSst(),
+        GatedToy(),
+        InitDerivative(),
+        OptimalAttentionExperiment(),
     )
 }
 

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy import stats
+from scipy import sparse, stats
 
 from attnlab.errors import UsageError
 from attnlab.tasks.sentence_pairs import SentencePairs
-from attnlab.theory.gain import FOLDS, Gains, read_gains
+from attnlab.theory.gain import FOLDS, Floats, Gains, Ints, read_gains
 
 Kind = Literal["pairs", "labels"]
 Verdict = Literal["no reason to be learned", "likely to be learned", "may be learned", "too little data to tell"]
@@ -26,6 +26,8 @@ OFTEN = 10
 """Times a word must have been read to be named among the strongest or the hopeless."""
 NAMED = 15
 """How many of each are named."""
+FLOOR = -3.0
+"""The least that the picture shows: words that never occur together would else be as loud as those that always do."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class WordForecast:
 
 @dataclass(frozen=True)
 class Picture:
-    """A part of the table: ``values[i][o]`` = log2(Trans(o | i) / share of o), by the names of its rows and columns."""
+    """A part of the table: ``values[i][o]`` = log2(Trans(o | i) / share of o), -3 or less shown as -3."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -170,9 +172,11 @@ def _check_words(pairs: SentencePairs, kind: Kind) -> None:
 
 
 def _words(gains: Gains, kind: Kind) -> dict[str, Any]:
-    """The strongest and the most hopeless words, and the table of the strongest ones."""
+    """The words that tell the most in all, the most frequent ones that hardly tell, and the table of the former."""
     ranked = _labelled_words(gains) if kind == "labels" else _paired_words(gains)
-    strongest = sorted(ranked, key=lambda word: -word.gain)[:NAMED]
+    strongest = sorted((word for word in ranked if word.gain >= LIKELY), key=lambda word: -word.gain * word.tokens)[
+        :NAMED
+    ]
     hopeless = sorted((word for word in ranked if word.gain < LIKELY), key=lambda word: -word.tokens)[:NAMED]
     inputs = dict.fromkeys((word.word if kind == "labels" else word.partner) for word in strongest)
     labels = sorted({gains.pairs.target_words[i] for i in np.unique(gains.output)})[:NAMED]
@@ -202,11 +206,12 @@ def _paired_words(gains: Gains) -> list[WordForecast]:
 def _labelled_words(gains: Gains) -> list[WordForecast]:
     """Every input word that was read often enough: how much more than its texts' average it tells about labels."""
     often = np.flatnonzero(gains.occurrences >= OFTEN)
-    ratios = _ratios(gains, often, np.arange(len(gains.pairs.target_words)))
+    labels = np.unique(gains.output)
+    ratios = _ratios(gains, often, labels)
     return [
         WordForecast(
             gains.pairs.source_words[i],
-            gains.pairs.target_words[int(ratio.argmax())],
+            gains.pairs.target_words[labels[ratio.argmax()]],
             int(gains.occurrences[i]),
             float(gains.telling[i]),
         )
@@ -223,23 +228,20 @@ def _picture(gains: Gains, inputs: list[str], outputs: list[str]) -> Picture:
     return Picture(tuple(inputs), tuple(outputs), tuple(tuple(map(float, row)) for row in values))
 
 
-def _ratios(gains: Gains, inputs: Any, outputs: Any) -> Any:
-    """log2(Trans(o | i) / share of o), (inputs, outputs), with half a sentence added so that nothing is log 0."""
+def _ratios(gains: Gains, inputs: Ints, outputs: Ints) -> Floats:
+    """log2(Trans(o | i) / share of o), (inputs, outputs), at least `FLOOR`; with half an occurrence against log 0."""
     pairs = gains.pairs
-    target_lengths = np.diff(pairs.target_offsets)
-    source_lengths = np.diff(pairs.source_offsets)
-    # Sparse rows of the words that are wanted: sentences x words, then one product gives their counts.
-    from scipy import sparse
-
-    of_source = np.repeat(np.arange(len(pairs)), source_lengths)
-    of_target = np.repeat(np.arange(len(pairs)), target_lengths)
-    shape = len(pairs), len(pairs.source_words)
-    source = sparse.csr_matrix((1 / source_lengths[of_source], (of_source, pairs.source)), shape=shape)
+    lengths, target_lengths = np.diff(pairs.source_offsets), np.diff(pairs.target_offsets)
+    of_source, of_target = (np.repeat(np.arange(len(pairs)), length) for length in (lengths, target_lengths))
+    source = sparse.csr_matrix(
+        (1 / lengths[of_source], (of_source, pairs.source)), shape=(len(pairs), len(pairs.source_words))
+    )[:, inputs]
     target = sparse.csr_matrix(
-        (np.ones(len(pairs.target)), (of_target, pairs.target)), shape=(len(pairs), len(pairs.target_words))
-    )
-    counts = (source[:, inputs].T @ target[:, outputs]).toarray()  # C_io
-    mass = np.asarray(source[:, inputs].T @ target_lengths)[:, None]  # sum_o C_io
-    share = (np.bincount(pairs.target, minlength=shape[1])[outputs] / len(pairs.target))[None, :]
+        (np.ones(len(of_target)), (of_target, pairs.target)), shape=(len(pairs), len(pairs.target_words))
+    )[:, outputs]
+    counts = (source.T @ target).toarray()  # C_io
+    mass = (source.T @ target_lengths)[:, None]  # sum over o of C_io
+    share = np.bincount(pairs.target, minlength=len(pairs.target_words))[outputs] / len(pairs.target)
     half = 0.5 * len(pairs.target) / len(pairs.source)
-    return np.log2((counts + half * share) / (mass + half) / share)
+    ratios: Floats = np.log2((counts + half * share) / (mass + half) / share)
+    return np.maximum(ratios, FLOOR)

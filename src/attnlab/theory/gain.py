@@ -127,8 +127,9 @@ class _Cells:
         outputs = np.repeat(row_output, lengths)
         shape = (len(pairs.source_words), len(pairs.target_words))
         entry = inputs * shape[1] + outputs
-        keys = np.arange(shape[0] * shape[1])
-        if len(keys) > DENSE:
+        if shape[0] * shape[1] <= DENSE:
+            keys = np.arange(shape[0] * shape[1])
+        else:
             keys, entry = np.unique(entry, return_inverse=True)
         return cls(pair, row_output, lengths, starts, inputs, outputs, entry, keys // shape[1], keys % shape[1], shape)
 
