@@ -102,7 +102,8 @@ def test_tables_say_what_happened(short):
 
 
 def test_a_forecast_that_is_right_is_told_so(short):
-    rows = {(row["measure"], row["comparison"]): row for row in measure_table(short)}
+    table = measure_table(short)
+    rows = {(row["measure"], row["comparison"]): row for row in table if row["over"] == "all"}
     area = rows["gain", "area under the curve of success"]
     assert area["value"] == pytest.approx(1 - 0.5 * 9 / (11 * 9))
     assert 0.5 <= area["low"] <= area["value"] <= area["high"] <= 1
@@ -111,6 +112,15 @@ def test_a_forecast_that_is_right_is_told_so(short):
     told = tell(verdict_table(short), measure_table(short))
     assert "'no reason to be learned' (2 distributions), 1 of 10 runs learned" in told
     assert "The gain's area under the curve of success: 0.95" in told
+
+
+def test_distributions_whose_outcome_was_known_are_left_out_of_a_second_comparison(short):
+    known = tried("40 of 60", [None] * 5)  # as if the forecast were wrong there
+    rows = {(row["over"], row["measure"], row["comparison"]): row for row in measure_table([*short, known])}
+    all_, new = (rows[over, "gain", "area under the curve of success"] for over in ("all", "new"))
+    assert (all_["distributions"], new["distributions"]) == (5, 4)
+    assert all_["value"] < 0.8 < new["value"]
+    assert "success over the 4 new distributions alone: 0.95" in tell([], measure_table([*short, known]))
 
 
 def test_nothing_to_compare_is_said_not_computed():

@@ -228,7 +228,16 @@ def verdict_table(tried: Sequence[Tried]) -> Table:
 
 
 def measure_table(tried: Sequence[Tried]) -> Table:
-    """A row for each measure and comparison, with a 95 % bootstrap interval over distributions."""
+    """A row for each measure and comparison, with a 95 % bootstrap interval over distributions.
+
+    Over ``all`` of them, and over the ``new`` ones alone, whose outcome nobody knew when the measures were fixed.
+    """
+    known = {setting.name for setting in copying.SETTINGS}
+    new = [one for one in tried if one.setting.name not in known]
+    return [{**row, "over": over} for over, group in (("all", tried), ("new", new)) for row in _compared(group)]
+
+
+def _compared(tried: Sequence[Tried]) -> Table:
     chosen = numpy_generator(0, "forecast-copying").integers(len(tried), size=(RESAMPLES, len(tried)))
     chosen = np.concatenate([np.arange(len(tried))[None], chosen])  # first the sample itself
     rate, step, learned, runs = (
@@ -319,7 +328,8 @@ def tell(verdicts: Table, measures: Table) -> str:
             found = "undefined, as all runs ended alike"
             if row["value"] is not None:
                 found = f"{row['value']:.2f} (95 % interval over distributions {row['low']:.2f} to {row['high']:.2f})"
-            sentences.append(f"The gain's {row['comparison']}: {found}.")
+            over = "" if row["over"] == "all" else f" over the {row['distributions']} new distributions alone"
+            sentences.append(f"The gain's {row['comparison']}{over}: {found}.")
     return " ".join(sentences)
 
 
