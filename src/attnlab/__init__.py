@@ -20,9 +20,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnlab.agreement.compare import agreement
     from attnlab.errors import AttnlabError
     from attnlab.models.recurrent import Recurrent
     from attnlab.models.seq2seq import Seq2Seq
+    from attnlab.tasks.sentence_pairs import SentencePairs
+    from attnlab.theory.aligner import align
+    from attnlab.theory.forecast import forecast
     from attnlab.training.loop import train
     from attnlab.training.schedule import Schedule
     from attnlab.training.spec import (
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
         SgdSpec,
         TopicModelSpec,
         TopicsSpec,
+        ZipfSpec,
     )
     from attnlab.training.store import RunStore
 
@@ -54,11 +59,16 @@ __all__ = [
     "RunStore",
     "Schedule",
     "SelectionsSpec",
+    "SentencePairs",
     "Seq2Seq",
     "Seq2SeqSpec",
     "SgdSpec",
     "TopicModelSpec",
     "TopicsSpec",
+    "ZipfSpec",
+    "agreement",
+    "align",
+    "forecast",
     "train",
 ]
 
@@ -67,7 +77,10 @@ _HOMES = {
     "Recurrent": "attnlab.models.recurrent",
     "RunStore": "attnlab.training.store",
     "Schedule": "attnlab.training.schedule",
+    "SentencePairs": "attnlab.tasks.sentence_pairs",
     "Seq2Seq": "attnlab.models.seq2seq",
+    "align": "attnlab.theory.aligner",
+    "forecast": "attnlab.theory.forecast",
     "train": "attnlab.training.loop",
 }
 
@@ -78,6 +91,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("attnlab")
+    if name == "agreement":  # the package itself, which can be called
+        return import_module("attnlab.agreement")
     if name not in __all__:
         raise AttributeError(f"module 'attnlab' has no attribute {name!r}; it offers {', '.join(__all__)}")
     value = getattr(import_module(_HOMES.get(name, "attnlab.training.spec")), name)

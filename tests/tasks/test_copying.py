@@ -16,6 +16,7 @@ from attnlab.tasks.copying import (
     Permutations,
     PermutationSets,
     Selections,
+    Zipf,
     random_permutation,
 )
 
@@ -61,6 +62,30 @@ def test_independent_words_are_uniform_and_repeat():
     counts = np.bincount(drawn.ravel(), minlength=40)
     assert ((counts - 4000) ** 2 / 4000).sum() < 90  # 39 degrees of freedom
     assert any(len(set(row)) < 40 for row in drawn.tolist())
+
+
+def test_zipf_words_have_zipfs_frequencies():
+    weights = 1 / np.arange(1, 11)
+    drawn = Zipf(20, 10).draw(2000, numpy_generator(5))
+    expected = 40_000 * weights / weights.sum()
+    counts = np.bincount(drawn.ravel(), minlength=10)
+    assert ((counts - expected) ** 2 / expected).sum() < 40  # 9 degrees of freedom
+
+
+def test_zipf_without_repetition_draws_one_word_after_the_other():
+    n = 60_000
+    drawn = Zipf(2, 3, repeat=False).draw(n, numpy_generator(6))
+    assert (drawn[:, 0] != drawn[:, 1]).all()
+    # Weights 6, 3, 2 of 11: the word left out is drawn neither first nor second.
+    left_out = np.bincount(3 - drawn.sum(axis=1), minlength=3) / n
+    chance = [3 / 11 * 2 / 8 + 2 / 11 * 3 / 9, 6 / 11 * 2 / 5 + 2 / 11 * 6 / 9, 6 / 11 * 3 / 5 + 3 / 11 * 6 / 8]
+    assert left_out == pytest.approx(chance, abs=0.01)  # five standard deviations
+    assert (drawn[:, 0] < drawn[:, 1]).mean() == pytest.approx(0.5, abs=0.01), "the order tells the frequency"
+
+
+def test_zipf_of_all_words_is_a_permutation():
+    drawn = Zipf(6, 6, exponent=2.0, repeat=False).draw(50, numpy_generator(7))
+    assert (np.sort(drawn, axis=1) == np.arange(6)).all()
 
 
 def test_mixture_keeps_its_shares():
@@ -110,6 +135,9 @@ def test_random_permutation_is_fixed():
         (lambda: Selections(5, 4), "5 different words"),
         (lambda: Permutations(0), "words of at least 1"),
         (lambda: Independent(0, 3), "length of at least 1"),
+        (lambda: Zipf(5, 4, repeat=False), "5 different words"),
+        (lambda: Zipf(5, 4, exponent=-1), "exponent from 0 to 10, not -1"),
+        (lambda: Zipf(5, 4, exponent=float("nan")), "exponent from 0 to 10, not nan"),
         (lambda: PermutationSets(3, 0), "sets of at least 1"),
         (lambda: Mixture((Permutations(3),), (0.5,)), "add up to 1"),
         (lambda: Mixture((Permutations(3),), (0.5, 0.5)), "1 parts, 2 shares"),

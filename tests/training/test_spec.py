@@ -16,6 +16,7 @@ from attnlab.training.spec import (
     RunSpec,
     SelectionsSpec,
     Seq2SeqSpec,
+    ZipfSpec,
     validated,
 )
 
@@ -27,6 +28,9 @@ def test_ids_tell_every_setting_apart():
         PermutationsSpec(words=40),
         SelectionsSpec(length=40, words=60),
         IndependentSpec(length=40, words=60),
+        ZipfSpec(length=40, words=60),
+        ZipfSpec(length=40, words=60, repeat=False),
+        ZipfSpec(length=40, words=60, exponent=0.5),
         PermutationSetsSpec(size=40),
         PermutationSetsSpec(size=40, sets=3),
         MixtureSpec(parts=(PermutationsSpec(words=4), IndependentSpec(length=4, words=4)), shares=(0.5, 0.5)),

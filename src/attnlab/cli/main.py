@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from attnlab.cli import claims, demo, experiments, run, store
+from attnlab.cli import align, claims, demo, experiments, forecast, run, store
 from attnlab.cli.options import settings
 from attnlab.errors import AttnlabError
 
-PAPERS, HOUSEKEEPING = "The papers", "Housekeeping"
+DATA, PAPERS, HOUSEKEEPING = "Your data", "The papers", "Housekeeping"
 
 app = typer.Typer(
     help="The laboratory for how attention learns: will it be learned, is it being learned, may it be trusted?",
@@ -19,6 +19,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("forecast", rich_help_panel=DATA)(forecast.forecast)
+app.command("align", rich_help_panel=DATA)(align.align)
 app.command("demo", rich_help_panel=PAPERS)(demo.demo)
 app.command("experiments", rich_help_panel=PAPERS)(experiments.experiments)
 app.command("run", rich_help_panel=PAPERS)(run.run)

@@ -4,7 +4,12 @@ from difflib import get_close_matches
 
 from attnlab.errors import UsageError
 from attnlab.experiments.copying import Copying
+from attnlab.experiments.count_tables import CountTables
 from attnlab.experiments.experiment import Experiment
+from attnlab.experiments.forecast_copying import ForecastCopying
+from attnlab.experiments.gated_toy import GatedToy
+from attnlab.experiments.init_derivative import InitDerivative
+from attnlab.experiments.optimal_attention import OptimalAttentionExperiment
 from attnlab.experiments.topic_ablation import TopicAblation
 from attnlab.experiments.topic_capacity import TopicCapacity
 from attnlab.experiments.topic_query import TopicQuery
@@ -13,7 +18,19 @@ from attnlab.experiments.topic_words import TopicWords
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (Copying(), TopicWords(), TopicAblation(), TopicCapacity(), TopicQuery(), TopicSst())
+    for experiment in (
+        Copying(),
+        ForecastCopying(),
+        CountTables(),
+        TopicWords(),
+        TopicAblation(),
+        TopicCapacity(),
+        TopicQuery(),
+        TopicSst(),
+        GatedToy(),
+        InitDerivative(),
+        OptimalAttentionExperiment(),
+    )
 }
 
 

@@ -62,6 +62,52 @@ def panels(data: Rows, *, column: str, layer: alt.Chart, title: str) -> alt.Face
     return chart
 
 
+def heat_map(
+    values: Sequence[Sequence[float]],
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    row_title: str = "",
+    column_title: str = "",
+    digits: int = 2,
+    diverging: bool = False,
+) -> alt.LayerChart:
+    """A table as coloured cells with their numbers; ``values[row][column]``.
+
+    Colours run from 0 to the largest value, or, if ``diverging``, both ways from 0.
+    """
+    cells = [
+        {"row": row, "column": column, "value": float(value)}
+        for row, line in zip(rows, values, strict=True)
+        for column, value in zip(columns, line, strict=True)
+    ]
+    most = max((abs(float(value)) for line in values for value in line), default=0.0) or 1.0
+    scale = alt.Scale(scheme="purpleorange", domain=[-most, most]) if diverging else None
+    base = alt.Chart(alt.InlineData(values=cells)).encode(
+        x=alt.X("column:N", title=column_title or None, sort=list(columns), axis=alt.Axis(orient="top", labelAngle=0)),
+        y=alt.Y("row:N", title=row_title or None, sort=list(rows)),
+    )
+    longest = max((len(str(name)) for name in columns), default=1)
+    if longest > 6:
+        base = base.encode(x=base.encoding.x.axis(orient="top", labelAngle=-45))
+    squares = base.mark_rect(stroke="white").encode(
+        color=alt.Color("value:Q", legend=None, scale=scale or alt.Scale(scheme="blues", domain=[0, most])),
+        tooltip=["row:N", "column:N", alt.Tooltip("value:Q", format=".4f")],
+    )
+    dark = f"abs(datum.value) > {0.6 * most}"
+    numbers = base.mark_text(fontSize=11).encode(
+        text=alt.Text("value:Q", format=f".{digits}f"),
+        color=alt.condition(dark, alt.value("white"), alt.value(INK)),
+    )
+    chart: alt.LayerChart = (squares + numbers).properties(
+        width=44 * len(columns),
+        height=28 * len(rows),
+        title=alt.TitleParams(title, anchor="start", fontSize=12, color=INK),
+    )
+    return chart
+
+
 def save(chart: alt.TopLevelMixin, folder: Path, name: str) -> list[Path]:
     """Write ``name.svg``, ``name.png`` and the chart's own description ``name.vl.json`` into ``folder``."""
     paths = [folder / f"{name}.{ending}" for ending in ("svg", "png", "vl.json")]

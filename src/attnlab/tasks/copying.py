@@ -90,6 +90,37 @@ class Independent:
 
 
 @dataclass(frozen=True)
+class Zipf:
+    """``length`` words with Zipf's frequencies: word r is drawn with weight 1 / (r + 1) ** exponent.
+
+    ``repeat``: each word on its own, as in running text. Otherwise no word occurs twice: words are drawn one after the
+    other with these weights from those that are left, and then stand in random order. So frequent words are in nearly
+    every sequence, as in a permutation, and rare ones come and go.
+    """
+
+    length: int
+    words: int
+    exponent: float = 1.0
+    repeat: bool = True
+
+    def __post_init__(self) -> None:
+        _positive("Zipf", length=self.length, words=self.words)
+        if not 0 <= self.exponent <= 10:
+            raise UsageError(f"Zipf needs an exponent from 0 to 10, not {self.exponent}.")
+        if not self.repeat and self.length > self.words:
+            raise UsageError(f"{self.length} different words cannot be drawn from {self.words}: use length <= words.")
+
+    def draw(self, count: int, rng: np.random.Generator) -> Words:
+        weights = np.arange(1, self.words + 1, dtype=np.float64) ** -self.exponent
+        if self.repeat:
+            return rng.choice(self.words, size=(count, self.length), p=weights / weights.sum())
+        # The first arrivals of exponential clocks that tick at these rates are such a draw.
+        arrivals = rng.exponential(size=(count, self.words)) / weights
+        first = np.argsort(arrivals, axis=1, kind="stable")[:, : self.length]
+        return rng.permuted(first, axis=1)
+
+
+@dataclass(frozen=True)
 class PermutationSets:
     """A permutation of one of ``sets`` disjoint sets of ``size`` words, each set as likely (P3 A.3)."""
 

@@ -1,4 +1,8 @@
-"""Theory: what can be computed without training. It knows nothing of models, tasks or runs.
+"""Theory: what can be computed without training. It knows nothing of models or runs.
 
 ``norms``: score and embedding norm of a topic word (P1), the identity between them and the ideal dynamics.
+``gated``: the blog's toy classifier, its flow in closed form, and when its gate comes back.
+``gain``, ``forecast``: whether co-occurrence gives attention a reason to learn, from data alone.
+``relevance``: the slides' two sentences under uniform attention, by descent and in closed form.
+``initial_derivative``: what the bag-of-words proxy learns first (P3 4.1, A.2).
 """

@@ -89,6 +89,19 @@ class IndependentSpec(Record):
         return copying.Independent(self.length, self.words)
 
 
+class ZipfSpec(Record):
+    """``length`` of ``words`` words with Zipf's frequencies, with or without repetition."""
+
+    kind: Literal["zipf"] = "zipf"
+    length: Count
+    words: Count
+    exponent: Annotated[float, Field(ge=0, le=10)] = 1.0
+    repeat: bool = True
+
+    def build(self) -> copying.Distribution:
+        return copying.Zipf(self.length, self.words, self.exponent, self.repeat)
+
+
 class PermutationSetsSpec(Record):
     """A permutation of one of several disjoint sets."""
 
@@ -112,7 +125,7 @@ class MixtureSpec(Record):
 
 
 DistributionSpec = Annotated[
-    PermutationsSpec | SelectionsSpec | IndependentSpec | PermutationSetsSpec | MixtureSpec,
+    PermutationsSpec | SelectionsSpec | IndependentSpec | ZipfSpec | PermutationSetsSpec | MixtureSpec,
     Field(discriminator="kind"),
 ]
 

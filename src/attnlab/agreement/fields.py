@@ -1,0 +1,63 @@
+"""Score fields: one number per input position for each output word (attention, probes, count tables, influence)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlab.errors import UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreField:
+    """Rows of different lengths, one after the other.
+
+    ``values (n,)``: all scores. ``offsets (rows + 1,)``: row k is ``values[offsets[k] : offsets[k + 1]]``, the scores
+    of output word k over its input positions. A row may be empty.
+
+    >>> field = ScoreField.from_rows([[0.5, 0.25], [1.0]])
+    >>> len(field), field.lengths.tolist(), field.row(1).tolist()
+    (2, [2, 1], [1.0])
+    """
+
+    values: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        values, offsets = np.asarray(self.values, dtype=np.float64), np.asarray(self.offsets)
+        if values.ndim != 1:
+            raise UsageError(f"A score field's values are one flat array, not one of shape {values.shape}.")
+        if offsets.ndim != 1 or len(offsets) == 0 or not np.issubdtype(offsets.dtype, np.integer):
+            raise UsageError("A score field's offsets are a flat array of whole numbers, one more than it has rows.")
+        falls = (np.diff(offsets) < 0).any()
+        if offsets[0] != 0 or offsets[-1] != len(values) or falls:
+            raise UsageError(
+                f"A score field's offsets rise from 0 to the number of its values, {len(values)}; "
+                f"these go from {offsets[0]} to {offsets[-1]}{' and fall in between' if falls else ''}."
+            )
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "offsets", offsets.astype(np.int64, copy=False))
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Sequence[float] | NDArray[np.float64]]) -> Self:
+        """A field from one sequence of scores for each output word."""
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        parts = [np.asarray(row, dtype=np.float64) for row in rows]
+        return cls(np.concatenate(parts) if parts else np.zeros(0), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """``(rows,)``: how many input positions each output word has."""
+        return np.diff(self.offsets)
+
+    def row(self, k: int) -> NDArray[np.float64]:
+        """The scores of output word ``k``, by input position."""
+        if not 0 <= k < len(self):
+            raise UsageError(f"The score field has no row {k}; its rows are 0 to {len(self) - 1}.")
+        return self.values[self.offsets[k] : self.offsets[k + 1]]

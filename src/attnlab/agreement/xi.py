@@ -1,0 +1,64 @@
+"""xi(u, v): agreement read as the performance of a model whose attention is as far along. (P3 section 3.1)
+
+    xi(u, v) := p(inf{ step : A(alpha, alpha(step)) > A(u, v) })
+
+alpha is the attention of the reference run, alpha(step) that of the same model trained from another seed, p(step) its
+performance. So xi is how good the model is when its attention first agrees with the reference more than u and v agree.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attnlab.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Xi:
+    """``performance``: xi. ``step``: the checkpoint it was read at."""
+
+    step: int
+    performance: float
+
+
+def xi(steps: Sequence[int], agreement: ArrayLike, performance: ArrayLike, level: float) -> Xi | None:
+    """The performance at the first checkpoint whose agreement with the reference exceeds ``level`` = A(u, v).
+
+    ``agreement`` and ``performance`` are ``(steps,)`` for one comparison run or ``(runs, steps)`` for several, which
+    are averaged first. None where no checkpoint agrees more: print "never" and read it as at least xi*, the reference
+    run's best performance.
+
+    >>> xi([0, 100, 500], [0.1, 0.4, 0.8], [0.5, 0.7, 0.9], level=0.3)
+    Xi(step=100, performance=0.7)
+    >>> xi([0, 100, 500], [0.1, 0.4, 0.8], [0.5, 0.7, 0.9], level=0.8) is None
+    True
+    """
+    if not len(steps) or any(after <= before for before, after in pairwise(steps)):
+        raise UsageError("xi needs the steps of at least one checkpoint, in rising order.")
+    if not np.isfinite(level):
+        raise UsageError(f"xi needs the agreement to exceed as a finite number, not {level}.")
+    agreements, performances = (
+        _mean_over_runs(values, len(steps), name)
+        for values, name in ((agreement, "agreement"), (performance, "performance"))
+    )
+    beyond = np.flatnonzero(agreements > level)
+    if not len(beyond):
+        return None
+    first = int(beyond[0])
+    return Xi(int(steps[first]), float(performances[first]))
+
+
+def _mean_over_runs(values: ArrayLike, steps: int, name: str) -> NDArray[np.float64]:
+    array = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    if array.ndim != 2 or array.shape[0] == 0 or array.shape[1] != steps:
+        raise UsageError(
+            f"xi needs one {name} for each of its {steps} checkpoints, by run if there are several; "
+            f"it was given shape {np.shape(values)}."
+        )
+    if not np.isfinite(array).all():
+        raise UsageError(f"xi needs finite numbers; its {name} has one that is not.")
+    mean: NDArray[np.float64] = array.mean(axis=0)
+    return mean

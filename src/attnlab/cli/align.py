@@ -1,0 +1,219 @@
+"""``attnlab align``: word alignments of a parallel corpus, by IBM Model 1."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from attnlab.cli.options import JsonOption, console, settings
+from attnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from attnlab.tasks.conventions import Conventions
+    from attnlab.tasks.sentence_pairs import SentencePairs
+    from attnlab.theory.aligner import Watch
+    from attnlab.theory.lexicon import Lexicon
+
+_TEXT, _GOLD, _WORDS = "The text", "Scoring", "Spelling (for a text and a gold that differ in it)"
+
+
+def align(
+    file: Annotated[
+        Path | None, typer.Argument(help="One file of lines `source ||| target`.", show_default=False)
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option(help="Source sentences, one a line; plain, .gz or .xz.", rich_help_panel=_TEXT)
+    ] = None,
+    target: Annotated[
+        Path | None, typer.Option(help="Target sentences, line by line their translations.", rich_help_panel=_TEXT)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File for the links, `i-j` from 0, a line a pair.", show_default="standard output"),
+    ] = None,
+    direction: Annotated[
+        str, typer.Option(help="forward, reverse, intersection, union or grow-diag-final-and.")
+    ] = "grow-diag-final-and",
+    iterations: Annotated[int, typer.Option(help="Iterations of expectation maximisation.")] = 5,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Stop once the log-likelihood gains no more than this share of its size.")
+    ] = None,
+    null: Annotated[bool, typer.Option("--null/--no-null", help="Whether words may be explained by nothing.")] = True,
+    table_out: Annotated[
+        list[Path] | None, typer.Option(help="File for the lexical table, .parquet or .tsv; may be given twice.")
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Apply this table (Parquet, from --table-out) instead of training one.")
+    ] = None,
+    gold: Annotated[Path | None, typer.Option(help="Hand alignments to score against.", rich_help_panel=_GOLD)] = None,
+    gold_source: Annotated[
+        Path | None,
+        typer.Option(help="The gold's source sentences.", rich_help_panel=_GOLD, show_default="the text's own"),
+    ] = None,
+    gold_target: Annotated[
+        Path | None,
+        typer.Option(help="The gold's target sentences.", rich_help_panel=_GOLD, show_default="the text's own"),
+    ] = None,
+    lower: Annotated[bool, typer.Option("--lower", help="Lower case.", rich_help_panel=_WORDS)] = False,
+    strip_accents: Annotated[
+        bool, typer.Option("--strip-accents", help="Letters without accents.", rich_help_panel=_WORDS)
+    ] = False,
+    tokenise: Annotated[
+        bool, typer.Option("--tokenise", help="Set punctuation apart (in the text only).", rich_help_panel=_WORDS)
+    ] = False,
+    split_contractions: Annotated[
+        str | None,
+        typer.Option(
+            help="source or target: the French side, where l', des, du, au, aux are split (in the text only).",
+            rich_help_panel=_WORDS,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Align the words of a parallel corpus: which word translates which, from what occurs together.
+
+    Links go to standard output, as fast_align prints them, or to --out; all else goes to standard error.
+    """
+    from attnlab.tasks.conventions import Conventions
+    from attnlab.tasks.sentence_pairs import read_joined_pairs
+    from attnlab.theory.aligner import align, apply, pharaoh
+    from attnlab.theory.alignment import read_gold
+    from attnlab.theory.lexicon import check_form, read_lexicon
+    from attnlab.theory.symmetrise import check_direction
+    from attnlab.training.files import write_atomically
+
+    check_direction(direction)
+    if (file is None) == (source is None and target is None) or (source is None) != (target is None):
+        raise UsageError("Name the text either as one FILE of lines `source ||| target`, or by --source and --target.")
+    if (gold_source is None) != (gold_target is None) or (gold is None and gold_source is not None):
+        raise UsageError("A gold text of its own needs all three of --gold, --gold-source and --gold-target.")
+    if split_contractions not in (None, "source", "target"):
+        raise UsageError(f"--split-contractions names the French side, source or target, not {split_contractions!r}.")
+    forms = [check_form(path) for path in table_out or []]
+    rules = [Conventions(lower, strip_accents, tokenise, split_contractions == side) for side in ("source", "target")]
+    links = None if gold is None else read_gold(gold)
+    lexicon = None if table is None else read_lexicon(table)
+    if file is not None:
+        pairs = read_joined_pairs(file, source_conventions=_or_none(rules[0]), target_conventions=_or_none(rules[1]))
+    elif source is not None and target is not None:
+        pairs = _read(source, target, rules)
+    gold_pairs = pairs
+    if gold_source is not None and gold_target is not None:
+        gold_pairs = _read(gold_source, gold_target, [rule.keeping_positions() for rule in rules])
+
+    models: dict[str, Any] = {}
+    if lexicon is None:
+        with _progress(iterations * (1 if direction in ("forward", "reverse") else 2)) as watch:
+            trained = align(
+                pairs, direction=direction, iterations=iterations, null=null, tolerance=tolerance, watch=watch
+            )
+        lexicon, alignment = trained.lexicon, trained.alignment
+        models = {
+            name: {"log_likelihoods": model.log_likelihoods, "converged": model.converged}
+            for name, model in (("forward", trained.forward), ("reverse", trained.reverse))
+            if model is not None
+        }
+    else:
+        alignment = apply(lexicon, pairs, direction=direction)
+    report = {
+        "pairs": len(pairs),
+        "empty_pairs": (pairs.empty + 1).tolist(),
+        "source_words": len(pairs.source_words),
+        "target_words": len(pairs.target_words),
+        "direction": direction,
+        "links": len(alignment),
+        "models": models,
+        "gold": None if links is None else _scored(lexicon, gold_pairs, links),
+    }
+    for path, form in zip(table_out or [], forms, strict=True):
+        write_atomically(path, lexicon.to_bytes(form))
+    if out is not None:
+        write_atomically(out, pharaoh(alignment))
+    elif not as_json:
+        typer.echo(pharaoh(alignment), nl=False)
+    if as_json:
+        typer.echo(json.dumps(report, indent=2))
+    else:
+        _tell(report)
+
+
+def _read(source: Path, target: Path, rules: "list[Conventions]") -> "SentencePairs":
+    from attnlab.tasks.sentence_pairs import read_pairs
+
+    return read_pairs(source, target, source_conventions=_or_none(rules[0]), target_conventions=_or_none(rules[1]))
+
+
+def _or_none(rules: "Conventions") -> "Conventions | None":
+    """None for rules that change nothing: the text then need not be copied."""
+    return rules if any(vars(rules).values()) else None
+
+
+@contextmanager
+def _progress(total: int) -> "Iterator[Watch]":
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"), TimeElapsedColumn()
+    screen = console()
+    with Progress(*columns, console=screen, disable=settings.quiet or not screen.is_terminal, transient=True) as bar:
+        task = bar.add_task("aligning", total=total, told="counting")
+
+        def watch(direction: str, iteration: int, value: float) -> None:
+            bar.update(task, advance=1, told=f"{direction}, iteration {iteration}, log-likelihood {value:.0f}")
+
+        yield watch
+
+
+def _scored(lexicon: "Lexicon", pairs: "SentencePairs", gold: Any) -> dict[str, Any]:
+    """Coverage, and the scores of all directions that the tables allow; no error rate where coverage is low."""
+    from attnlab.theory.aligner import apply
+    from attnlab.theory.alignment import ENOUGH, coverage, score
+    from attnlab.theory.symmetrise import DIRECTIONS
+
+    known = coverage(lexicon, pairs)
+    report: dict[str, Any] = {"coverage": {"source": known.source, "target": known.target}, "scores": []}
+    if not known.enough:
+        report["refused"] = (
+            f"The table knows {known.source:.1%} of the gold's source words and {known.target:.1%} of its target "
+            f"words; below {ENOUGH:.0%} an error rate would measure spelling. Bring both texts to the same conventions."
+        )
+        return report
+    directions = DIRECTIONS if lexicon.forward and lexicon.reverse else ["forward" if lexicon.forward else "reverse"]
+    for direction in directions:
+        result = score(apply(lexicon, pairs, direction=direction), gold)
+        measures = {"precision": result.precision, "recall": result.recall, "aer": result.aer}
+        report["scores"].append({"direction": direction, "links": result.links, **measures})
+    return report
+
+
+def _tell(report: dict[str, Any]) -> None:
+    screen = console()
+    screen.print(
+        f"{report['pairs']} pairs, {report['source_words']} source words, {report['target_words']} target words; "
+        f"{report['links']} links by {report['direction']}.",
+        highlight=False,
+    )
+    for name, model in report["models"].items():
+        values = model["log_likelihoods"]
+        screen.print(
+            f"{name}: log-likelihood {values[0]:.0f} to {values[-1]:.0f} in {len(values) - 1} iterations"
+            f"{', converged' if model['converged'] else ''}.",
+            highlight=False,
+        )
+    if report["gold"] is None:
+        return
+    known = report["gold"]["coverage"]
+    screen.print(
+        f"Of the gold's words the table knows {known['source']:.1%} (source) and {known['target']:.1%} (target).",
+        highlight=False,
+    )
+    if "refused" in report["gold"]:
+        screen.print(report["gold"]["refused"], style="yellow", highlight=False)
+        return
+    table = Table("direction", "links", "precision", "recall", "AER")
+    for row in report["gold"]["scores"]:
+        shares = ("" if row[name] is None else f"{row[name]:.3f}" for name in ("precision", "recall", "aer"))
+        table.add_row(row["direction"], str(row["links"]), *shares)
+    screen.print(table)

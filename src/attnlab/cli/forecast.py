@@ -1,0 +1,116 @@
+"""``attnlab forecast``: will attention be learned on this data? From co-occurrence alone."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from attnlab.cli.options import JsonOption, console, settings
+from attnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from attnlab.theory.forecast import Forecast, Picture
+
+_PAIRS, _LABELS = "A parallel corpus", "Labelled texts"
+SHOWN = 8
+"""Rows and columns of the picture, and words of each kind, that a terminal has room for."""
+
+
+def forecast(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="Labelled texts: .csv, .tsv, .jsonl (also .gz, .xz) or .parquet.", show_default=False),
+    ] = None,
+    text: Annotated[
+        str, typer.Option(help="The column of FILE that holds the texts.", rich_help_panel=_LABELS)
+    ] = "text",
+    label: Annotated[
+        str, typer.Option(help="The column of FILE that holds the labels.", rich_help_panel=_LABELS)
+    ] = "label",
+    source: Annotated[
+        Path | None, typer.Option(help="Source sentences, one a line; plain, .gz or .xz.", rich_help_panel=_PAIRS)
+    ] = None,
+    target: Annotated[
+        Path | None, typer.Option(help="Target sentences, line by line their translations.", rich_help_panel=_PAIRS)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for a page, forecast.html, and all numbers, forecast.json.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say from data alone whether attention has a reason to learn which word comes from which. Trains nothing."""
+    from attnlab.theory.forecast import forecast
+
+    if (file is None) == (source is None and target is None) or (source is None) != (target is None):
+        raise UsageError("Name either a FILE of labelled texts, or a parallel corpus by --source and --target.")
+    if file is not None:
+        from attnlab.tasks.labelled_file import read_labelled
+
+        read = read_labelled(file, text, label)
+        if read.left_out:
+            few = ", ".join(map(str, read.left_out[:5])) + (", ..." if len(read.left_out) > 5 else "")
+            console().print(
+                f"{len(read.left_out)} rows without words or label are left out: {few}.",
+                style="yellow",
+                highlight=False,
+            )
+        told, name = forecast(read.pairs, kind="labels"), file.name
+    elif source is not None and target is not None:
+        from attnlab.tasks.sentence_pairs import read_pairs
+
+        told, name = forecast(read_pairs(source, target)), f"{source.name} and {target.name}"
+    written = []
+    if out is not None:
+        from attnlab.reports.forecast import write_forecast
+
+        written = write_forecast(out, told, name)
+    if as_json:
+        typer.echo(json.dumps({"data": name, **told.to_json()}, indent=2, ensure_ascii=False))
+        return
+    if settings.quiet:
+        typer.echo(told.sentence)
+    else:
+        _print(told)
+    for path in written:
+        typer.echo(str(path))
+
+
+def _print(told: "Forecast") -> None:
+    from attnlab.reports.forecast import measures, word_rows
+
+    screen = Console(highlight=False)
+    colour = {"likely to be learned": "green", "may be learned": "yellow", "no reason to be learned": "red"}
+    screen.print(told.sentence, style=f"bold {colour.get(told.verdict, 'magenta')}")
+    numbers = Table(show_header=False)
+    for name, value in measures(told):
+        numbers.add_row(name, value)
+    screen.print(numbers)
+    for title, words in (("The strongest words", told.strongest), ("The hopeless words", told.hopeless)):
+        rows = word_rows(words[:SHOWN], told)
+        if rows:
+            table = Table(*rows[0], title=title, title_justify="left")
+            for row in rows:
+                table.add_row(*(escape(str(value)) for value in row.values()))
+            screen.print(table)
+    if told.picture.inputs:
+        screen.print(_drawn(told.picture))
+
+
+def _drawn(picture: "Picture") -> Table:
+    """The table's picture for a terminal: orange for more than usual, blue for less, with the numbers."""
+    table = Table(title="log2 of Trans(output | input) over the output's share", title_justify="left")
+    table.add_column("")
+    for output in picture.outputs[:SHOWN]:
+        table.add_column(escape(output), justify="right")
+    for name, values in list(zip(picture.inputs, picture.values, strict=True))[:SHOWN]:
+        cells = [
+            Text(f"{value:.1f}", style="black on orange1" if value > 1 else "black on sky_blue1" if value < -1 else "")
+            for value in values[:SHOWN]
+        ]
+        table.add_row(Text(name), *cells)
+    return table

@@ -1,0 +1,165 @@
+"""Texts and their labels from one file: CSV, TSV, JSON lines or Parquet.
+
+A label is the one output word of its text (P3 2.4), so labelled texts are sentence pairs. Texts are lower-cased and cut
+at everything that is no letter, mark, digit or apostrophe. Every value is text: "NA" and "null" are words. A row whose
+text has no word, or whose label is empty, is left out and its number told.
+"""
+
+import csv
+import difflib
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from attnlab.errors import UsageError
+from attnlab.tasks.reading import read_lines, read_utf8
+from attnlab.tasks.sentence_pairs import SentencePairs
+
+ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+_NO_WORD = r"[^\pL\pM\pN']+"
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTexts:
+    """``pairs``: the texts' words and their labels. ``left_out``: rows without words or label, counted from 1."""
+
+    pairs: SentencePairs
+    left_out: tuple[int, ...]
+
+
+def read_labelled(path: Path, text: str = "text", label: str = "label") -> LabelledTexts:
+    """The texts in column ``text`` and their labels in column ``label``; .csv, .tsv and .jsonl may be .gz or .xz."""
+    path = Path(path)
+    form = _form(path)
+    if text == label:
+        raise UsageError(f"Text and label cannot both be the column {text!r}.")
+    readers = {"csv": _read_csv, "tsv": _read_tsv, "jsonl": _read_jsonl, "parquet": _read_parquet}
+    texts, labels = readers[form](path, [text, label])
+    return _paired(texts, labels, path)
+
+
+def _form(path: Path) -> str:
+    endings = [suffix.lower() for suffix in path.suffixes]
+    packed = bool(endings) and endings[-1] in (".gz", ".xz")
+    ending = endings[-2 if packed else -1] if len(endings) > packed else ""
+    form = ENDINGS.get(ending)
+    if form is None or (packed and form == "parquet"):
+        known = ", ".join(ENDINGS)
+        raise UsageError(f"{path} must end with one of {known} (all but Parquet also with .gz or .xz behind it).")
+    return form
+
+
+def _read_csv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
+    data = read_utf8(path)
+    header = next(csv.reader(io.StringIO(data[:65536].decode("utf-8", errors="ignore"), newline="")), [])
+    _check_columns(path, header, wanted)
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(data),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=list(wanted),
+                column_types=dict.fromkeys(wanted, pa.large_string()),
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        raise UsageError(f"{path} is no whole CSV file ({_first_line(error)}).") from None
+    return [table[name].combine_chunks() for name in wanted]
+
+
+def _read_tsv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
+    """Columns between tabs; a quotation mark is a character like any other."""
+    lines = read_lines(path)
+    header = lines[0].split("\t") if lines else []
+    _check_columns(path, header, wanted)
+    rows = [line.split("\t") for line in lines[1:]]
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(header) and any(row):
+            raise UsageError(f"{path}, line {number} has {len(row)} columns; the first line names {len(header)}.")
+    places = [header.index(name) for name in wanted]
+    return [pa.array([row[place] if any(row) else "" for row in rows], pa.large_string()) for place in places]
+
+
+def _read_jsonl(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
+    columns: list[list[str]] = [[] for _ in wanted]
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            row = json.loads(line) if line.strip() else dict.fromkeys(wanted)
+        except ValueError as error:
+            raise UsageError(f"{path}, line {number} is not JSON ({error}).") from None
+        if not isinstance(row, dict):
+            raise UsageError(f'{path}, line {number} is no JSON object such as {{"{wanted[0]}": ...}}.')
+        _check_columns(path, list(row), wanted, f"{path}, line {number}")
+        for name, column in zip(wanted, columns, strict=True):
+            if isinstance(row[name], dict | list):
+                raise UsageError(f"{path}, line {number}: {name!r} is a list or an object; a text or number is needed.")
+            column.append("" if row[name] is None else str(row[name]))
+    if not columns[0]:
+        raise UsageError(f"{path} is empty.")
+    return [pa.array(column, pa.large_string()) for column in columns]
+
+
+def _read_parquet(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
+    if not path.is_file():
+        raise UsageError(f"There is no file {path}.")
+    try:
+        header = parquet.read_schema(path).names
+        _check_columns(path, header, wanted)
+        table = parquet.read_table(path, columns=list(wanted))
+        columns = [pc.cast(table[name], pa.large_string()).combine_chunks() for name in wanted]
+    except pa.ArrowNotImplementedError:
+        raise UsageError(f"{path}: the columns {' and '.join(wanted)} must hold texts or numbers.") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UsageError(f"{path} is no whole Parquet file ({_first_line(error)}).") from None
+    return [pc.fill_null(column, "") for column in columns]
+
+
+def _check_columns(path: Path, header: Sequence[str], wanted: Sequence[str], where: str = "") -> None:
+    if not any(name.strip() for name in header):
+        raise UsageError(f"{path} is empty; its first line names the columns.")
+    for name in wanted:
+        if list(header).count(name) > 1:
+            raise UsageError(f"{where or path} has two columns {name!r}.")
+        if name not in header:
+            close = difflib.get_close_matches(name, header, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            there = ", ".join(repr(column[:40]) for column in header[:20])
+            raise UsageError(f"{where or path} has no column {name!r}; its columns are {there}.{hint}")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0].rstrip(".")
+
+
+def _paired(texts: pa.Array, labels: pa.Array, path: Path) -> LabelledTexts:
+    """Words and labels as ids; rows without either are left out."""
+    clean = pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_lower(texts), _NO_WORD, " "))
+    labels = pc.utf8_trim_whitespace(labels)
+    there = pc.and_(pc.not_equal(clean, ""), pc.not_equal(labels, ""))
+    left_out = tuple((np.flatnonzero(~there.to_numpy(zero_copy_only=False)) + 1).tolist())
+    if len(left_out) == len(texts):
+        raise UsageError(f"{path} has no row with words in its text and a label.")
+    split = pc.split_pattern(clean.filter(there), " ")
+    words, names = split.flatten().dictionary_encode(), labels.filter(there).dictionary_encode()
+    offsets: Any = split.offsets.to_numpy().astype(np.int64)
+    return LabelledTexts(
+        SentencePairs(
+            words.indices.to_numpy().astype(np.int32),
+            offsets - offsets[0],
+            names.indices.to_numpy().astype(np.int32),
+            np.arange(len(names) + 1, dtype=np.int64),
+            words.dictionary.to_pylist(),
+            names.dictionary.to_pylist(),
+        ),
+        left_out,
+    )

@@ -1,0 +1,52 @@
+"""Text files as they come: plain, gzip or xz, UTF-8, with or without a byte order mark and carriage returns.
+
+Lines end with a newline and nothing else, as other tools count them: a form feed or a line separator inside a line does
+not start a new one.
+"""
+
+import gzip
+import lzma
+import zlib
+from pathlib import Path
+
+from attnlab.errors import UsageError
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_utf8(path: Path) -> bytes:
+    """A file's text as UTF-8 bytes that are known to be valid, without a byte order mark."""
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            data = gzip.decompress(data)
+        elif path.suffix.lower() == ".xz":
+            data = lzma.decompress(data)
+    except FileNotFoundError:
+        raise UsageError(f"There is no file {path}.") from None
+    except IsADirectoryError:
+        raise UsageError(f"{path} is a folder; a text file is needed, plain, .gz or .xz.") from None
+    except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as fault:
+        raise UsageError(f"{path} is no whole {path.suffix} archive ({fault}).") from None
+    except OSError as fault:
+        what = "is a folder; a text file is needed" if path.is_dir() else f"cannot be read: {fault.strerror or fault}"
+        raise UsageError(f"{path} {what}.") from None
+    data = data.removeprefix(_BOM)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as fault:
+        line = data.count(b"\n", 0, fault.start) + 1
+        raise UsageError(
+            f"{path}, line {line} is not UTF-8 (byte 0x{data[fault.start]:02x}); convert the file, "
+            "for example with `iconv -f latin1 -t utf-8`."
+        ) from None
+    return data
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a file; line number n of an editor is entry n - 1. A last line without a newline counts too."""
+    lines = read_utf8(path).decode("utf-8").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]

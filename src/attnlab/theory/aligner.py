@@ -1,0 +1,131 @@
+"""Word alignment from beginning to end: pairs in, links out, with IBM Model 1 in one direction or both."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from attnlab.errors import UsageError
+from attnlab.tasks.sentence_pairs import SentencePairs
+from attnlab.theory.ibm1 import Ibm1, best_positions, train_ibm1
+from attnlab.theory.lexicon import Lexicon
+from attnlab.theory.symmetrise import (
+    Alignment,
+    check_direction,
+    from_positions,
+    from_reverse_positions,
+    symmetrised,
+)
+
+Watch = Callable[[str, int, float], None]
+"""Told after each iteration: forward or reverse, its number, the log-likelihood."""
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """Aligned pairs: their links, and the tables that say why.
+
+    ``forward`` and ``reverse`` are the trained models, as far as the direction needed them.
+    """
+
+    alignment: Alignment
+    forward: Ibm1 | None
+    reverse: Ibm1 | None
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The tables of both directions, as they are saved."""
+        return Lexicon(*(None if model is None else model.table for model in (self.forward, self.reverse)))
+
+    @property
+    def lines(self) -> list[str]:
+        """One line a pair with links ``i-j``: source position i and target position j, from 0."""
+        return pharaoh(self.alignment).decode("ascii").split("\n")[:-1]
+
+
+def align(
+    pairs: SentencePairs | Iterable[tuple[str, str]],
+    *,
+    direction: str = "grow-diag-final-and",
+    iterations: int = 5,
+    null: bool = True,
+    tolerance: float | None = None,
+    watch: Watch | None = None,
+) -> Aligned:
+    """Align the words of ``pairs`` by what occurs with what, and nothing else.
+
+    ``pairs``: a corpus, or (source, target) sentences with blanks between words. ``direction``: forward gives every
+    target word a source word, reverse every source word a target word; intersection, union and grow-diag-final-and join
+    both. ``null``: a word may be left without a link because nothing in the other sentence explains it.
+
+    >>> import attnlab
+    >>> pairs = [("das Haus", "the house"), ("das Buch", "the book"), ("ein Buch", "a book")]
+    >>> attnlab.align(pairs).lines
+    ['0-0 1-1', '0-0 1-1', '0-0 1-1']
+    """
+    chosen = check_direction(direction)
+    if not isinstance(pairs, SentencePairs):
+        sentences = list(pairs)
+        source, target = ([sentence[side].split() for sentence in sentences] for side in (0, 1))
+        pairs = SentencePairs.from_tokens(source, target)
+
+    def train(name: str, corpus: SentencePairs) -> tuple[Ibm1, NDArray[np.int32]]:
+        told = None if watch is None else lambda iteration, value: watch(name, iteration, value)
+        model = train_ibm1(corpus, iterations=iterations, null=null, tolerance=tolerance, positions=True, watch=told)
+        assert model.positions is not None  # they were asked for
+        return model, model.positions
+
+    forward = None if chosen == "reverse" else train("forward", pairs)
+    reverse = None if chosen == "forward" else train("reverse", pairs.swapped())
+    links = [
+        None if forward is None else from_positions(pairs, forward[1]),
+        None if reverse is None else from_reverse_positions(pairs, reverse[1]),
+    ]
+    return Aligned(_one(chosen, *links), forward and forward[0], reverse and reverse[0])
+
+
+def apply(lexicon: Lexicon, pairs: SentencePairs, *, direction: str = "grow-diag-final-and") -> Alignment:
+    """Align ``pairs`` by tables made before, from other text or the same."""
+    chosen = check_direction(direction)
+    if chosen != "reverse" and lexicon.forward is None:
+        raise UsageError(f"The table has only the reverse direction; {direction} needs the forward one.")
+    if chosen != "forward" and lexicon.reverse is None:
+        raise UsageError(f"The table has only the forward direction; {direction} needs the reverse one, too.")
+    links: list[Alignment | None] = [None, None]
+    if chosen != "reverse" and lexicon.forward is not None:
+        links[0] = from_positions(pairs, best_positions(lexicon.forward, pairs))
+    if chosen != "forward" and lexicon.reverse is not None:
+        links[1] = from_reverse_positions(pairs, best_positions(lexicon.reverse, pairs.swapped()))
+    return _one(chosen, *links)
+
+
+def _one(direction: str, forward: Alignment | None, reverse: Alignment | None) -> Alignment:
+    if forward is None or reverse is None:
+        only = forward or reverse
+        assert only is not None  # a direction has at least one of them
+        return only
+    return symmetrised(check_direction(direction), forward, reverse)
+
+
+def pharaoh(alignment: Alignment) -> bytes:
+    """The alignment as a file: a line for each pair, its links ``i-j`` by target position, empty if it has none."""
+    if not len(alignment.pairs):
+        return b""
+    sentences, source, target = alignment.positions()
+    links = pc.binary_join_element_wise(_digits(source), _digits(target), pa.scalar("-", pa.large_string()))
+    offsets = np.searchsorted(sentences, np.arange(len(alignment.pairs) + 1))
+    lines = pc.binary_join(
+        pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), links), pa.scalar(" ", pa.large_string())
+    )
+    whole = pc.binary_join(
+        pa.LargeListArray.from_arrays(pa.array([0, len(lines)], pa.int64()), lines), pa.scalar("\n", pa.large_string())
+    )
+    text: str = whole[0].as_py()
+    return text.encode("ascii") + b"\n"
+
+
+def _digits(numbers: NDArray[np.int64]) -> pa.Array:
+    return pa.array(numbers).cast(pa.large_string())

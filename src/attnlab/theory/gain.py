@@ -1,0 +1,268 @@
+"""The gain: how much more the best word of a sentence tells about an output word than its average word does.
+
+Early training sees sentences as bags of words (P3 2.3), so all it can learn is the count table C (P3 4.1) and what
+follows from it, Trans(o | i). Attention has a direction to go in only where Trans(y_t | x_l) differs between the
+positions l of one sentence. The gain of an output word y_t is
+
+    gain_t = log2( Trans(y_t | x_best) / mean_l Trans(y_t | x_l) ),
+
+in bits: 0 where all positions are alike, log2 L where one position has it all. Chance must not look like knowledge, so
+three disjoint thirds of the sentences play three parts: the table of one says which position is best, that of the
+second says by how much, and both are read on the sentences of the last. What is chance in the first is not there in the
+second.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlab.errors import UsageError
+from attnlab.seeds import numpy_generator
+from attnlab.tasks.sentence_pairs import SentencePairs
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FOLDS = 3
+FEWEST = 12
+"""Fewest sentences to forecast from: four for each third."""
+MOST_CELLS = 10_000_000
+"""Most pairs of an output word and an input position that are read; of a larger corpus a random part is."""
+DENSE = 4_000_000
+"""Most entries a table may have to be kept whole, zeros and all."""
+ROUNDING = 1e-9
+"""Positions whose Trans differ by less, relatively, are alike: rounding is not information."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """What was read on every output word, in the order of ``pairs`` (which were shuffled, and perhaps thinned).
+
+    All (rows,), a row for each output word: ``gain`` and ``derivative_gain`` in bits, the mean of both ways round; the
+    second chooses the best position by P3's derivative at initialisation, C - row mean, instead of by Trans.
+    ``information``: log2 L - H(alpha_ibm), from the whole table, uncorrected. ``output``: the word. ``pair``: its
+    sentence. ``partner``: (rows, 2), the input words chosen. ``fold``: the third it was read in.
+    ``telling``: (input words,) how much more than its sentences' average each input word tells, in bits, over
+    ``occurrences`` (input words,) held-out cells. ``mutual_information``: of the whole table, in bits.
+    """
+
+    pairs: SentencePairs
+    gain: Floats
+    derivative_gain: Floats
+    information: Floats
+    output: Ints
+    pair: Ints
+    partner: Ints
+    fold: Ints
+    telling: Floats
+    occurrences: Ints
+    mutual_information: float
+
+    @property
+    def mean(self) -> float:
+        """The mean gain over all output words."""
+        return float(self.gain.mean())
+
+
+def read_gains(pairs: SentencePairs, *, seed: int = 0) -> Gains:
+    """The gain of every output word; ``seed`` decides which sentences stand in which third."""
+    pairs = _shuffled(pairs, seed)
+    cells = _Cells.of(pairs)
+    n = len(pairs)
+    bounds = [n * fold // FOLDS for fold in range(FOLDS + 1)]
+    blocks = [cells.block(pairs, low, high) for low, high in pairwise(bounds)]
+    tables = [_table(cells, block) for block in blocks]
+    whole = _Table(*(sum(parts) for parts in zip(*map(_sums, tables), strict=True)))
+    read = [_read(cells, block, tables[fold - 1], tables[fold - 2], whole, fold) for fold, block in enumerate(blocks)]
+    telling, occurrences = (np.sum([part.pop(name) for part in read], axis=0) for name in ("telling", "occurrences"))
+    joined = {name: np.concatenate([part[name] for part in read]) for name in read[0]}
+    return Gains(
+        pairs=pairs,
+        telling=np.divide(telling, occurrences, out=np.zeros_like(telling), where=occurrences > 0),
+        occurrences=occurrences.astype(np.int64),
+        mutual_information=_mutual_information(cells, whole),
+        **joined,
+    )
+
+
+# --- cells: all pairs of an output word and an input position of its sentence
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Consecutive sentences: their rows (output words) and cells."""
+
+    rows: slice
+    cells: slice
+    starts: Ints  # (rows,) where each row's cells begin, within the block
+    lengths: Ints  # (rows,) cells of each row
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """``input``, ``output``, ``entry``: (cells,) the words of a cell and the table entry they share."""
+
+    pair: Ints  # (rows,)
+    row_output: Ints  # (rows,)
+    lengths: Ints  # (rows,) the input's length L
+    starts: Ints  # (rows + 1,)
+    input: Ints
+    output: Ints
+    entry: Ints
+    entry_input: Ints  # (entries,)
+    entry_output: Ints
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, pairs: SentencePairs) -> "_Cells":
+        source_lengths, target_lengths = np.diff(pairs.source_offsets), np.diff(pairs.target_offsets)
+        pair = np.repeat(np.arange(len(pairs)), target_lengths)
+        lengths = source_lengths[pair]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        position = np.arange(starts[-1]) - np.repeat(starts[:-1] - pairs.source_offsets[pair], lengths)
+        inputs, row_output = pairs.source[position].astype(np.int64), pairs.target.astype(np.int64)
+        outputs = np.repeat(row_output, lengths)
+        shape = (len(pairs.source_words), len(pairs.target_words))
+        entry = inputs * shape[1] + outputs
+        if shape[0] * shape[1] <= DENSE:
+            keys = np.arange(shape[0] * shape[1])
+        else:
+            keys, entry = np.unique(entry, return_inverse=True)
+        return cls(pair, row_output, lengths, starts, inputs, outputs, entry, keys // shape[1], keys % shape[1], shape)
+
+    def block(self, pairs: SentencePairs, low: int, high: int) -> _Block:
+        """The sentences from ``low`` up to ``high``."""
+        rows = slice(int(pairs.target_offsets[low]), int(pairs.target_offsets[high]))
+        first, last = self.starts[rows.start], self.starts[rows.stop]
+        return _Block(rows, slice(int(first), int(last)), self.starts[rows] - first, self.lengths[rows])
+
+
+# --- tables: C of some sentences, and Trans smoothed
+
+
+@dataclass(frozen=True)
+class _Table:
+    """C (entries,), its sums over outputs (input words,) and inputs (output words,), and the input tokens counted."""
+
+    counts: Floats
+    inputs: Floats
+    outputs: Floats
+    tokens: Any
+
+    def trans(self, cells: _Cells, where: slice) -> Floats:
+        """Trans(o | i) of cells, as if every input word had occurred once more beside the corpus' average output.
+
+        Without that, a word seen once would seem to tell everything. It leaves alike what is alike.
+        """
+        once = self.outputs / self.tokens  # (output words,) what one average occurrence adds; sums to kappa
+        added = float(once.sum())
+        inputs, outputs = cells.input[where], cells.output[where]
+        smoothed: Floats = (self.counts[cells.entry[where]] + once[outputs]) / (self.inputs[inputs] + added)
+        return smoothed
+
+    def derivative(self, cells: _Cells, where: slice) -> Floats:
+        """C - row mean of cells: half of P3's derivative at initialisation (4.1)."""
+        row_mean = self.inputs[cells.input[where]] / cells.shape[1]
+        return self.counts[cells.entry[where]] - row_mean
+
+
+def _table(cells: _Cells, block: _Block) -> _Table:
+    """C of P3 4.2: whenever i and o occur together in a sentence, 1 / L is added to C_io."""
+    weights = np.repeat(1 / block.lengths, block.lengths)
+    counts = _sum_by(cells.entry[block.cells], weights, len(cells.entry_input))
+    inputs = _sum_by(cells.input[block.cells], weights, cells.shape[0])
+    outputs = _sum_by(cells.row_output[block.rows], None, cells.shape[1])
+    sentence_begins = np.flatnonzero(np.diff(cells.pair[block.rows], prepend=-1))
+    return _Table(counts, inputs, outputs, float(block.lengths[sentence_begins].sum()))
+
+
+def _sum_by(group: Ints, weights: Floats | None, size: int) -> Floats:
+    """The sum of weights (of ones) of each group: (size,)."""
+    return np.bincount(group, weights, minlength=size).astype(np.float64, copy=False)
+
+
+def _sums(table: _Table) -> tuple[Any, ...]:
+    return table.counts, table.inputs, table.outputs, table.tokens
+
+
+def _mutual_information(cells: _Cells, table: _Table) -> float:
+    """Of input and output word under the table, in bits."""
+    total = table.counts.sum()
+    there = np.flatnonzero(table.counts)
+    joint = table.counts[there] / total
+    apart = table.inputs[cells.entry_input[there]] * table.outputs[cells.entry_output[there]] / total**2
+    return max(0.0, float((joint * np.log2(joint / apart)).sum()))
+
+
+# --- reading
+
+
+def _read(cells: _Cells, block: _Block, first: _Table, second: _Table, whole: _Table, fold: int) -> dict[str, Any]:
+    """What the tables of the two other thirds say about this third's output words."""
+    row = np.repeat(np.arange(len(block.lengths)), block.lengths)
+    inputs = cells.input[block.cells]
+    gain, derivative_gain = np.zeros(len(block.lengths)), np.zeros(len(block.lengths))
+    telling = np.zeros(cells.shape[0])
+    partners = []
+    contrasts = [_contrast(table.trans(cells, block.cells), block) for table in (first, second)]
+    for chooser, contrast in ((first, contrasts[1]), (second, contrasts[0])):
+        best = _best(chooser.trans(cells, block.cells), row, block)
+        gain += contrast[best] / 2
+        derivative_gain += contrast[_best(chooser.derivative(cells, block.cells), row, block)] / 2
+        telling += np.bincount(inputs, contrast, minlength=cells.shape[0]) / 2
+        partners.append(inputs[best])
+    alpha = whole.trans(cells, block.cells)
+    alpha /= np.repeat(np.add.reduceat(alpha, block.starts), block.lengths)
+    entropy = -np.add.reduceat(alpha * np.log2(alpha), block.starts)
+    return {
+        "gain": gain,
+        "derivative_gain": derivative_gain,
+        "information": np.maximum(0.0, np.log2(block.lengths) - entropy),
+        "output": cells.row_output[block.rows],
+        "pair": cells.pair[block.rows],
+        "partner": np.stack(partners, axis=1),
+        "fold": np.full(len(gain), fold),
+        "telling": telling,
+        "occurrences": np.bincount(inputs, minlength=cells.shape[0]).astype(np.float64),
+    }
+
+
+def _contrast(trans: Floats, block: _Block) -> Floats:
+    """log2 of each cell's Trans over its row's mean; 0 where they are alike or the table lacks the output word."""
+    mean = np.repeat(np.add.reduceat(trans, block.starts) / block.lengths, block.lengths)
+    ratio = np.divide(trans, mean, out=np.ones_like(trans), where=mean > 0)
+    ratio[np.abs(ratio - 1) < ROUNDING] = 1.0
+    return np.log2(ratio)
+
+
+def _best(values: Floats, row: Ints, block: _Block) -> Ints:
+    """The first cell of each row that has its largest value: (rows,), within the block."""
+    hits = np.flatnonzero(values == np.repeat(np.maximum.reduceat(values, block.starts), block.lengths))
+    return hits[np.flatnonzero(np.diff(row[hits], prepend=-1))]
+
+
+# --- which sentences
+
+
+def _shuffled(pairs: SentencePairs, seed: int) -> SentencePairs:
+    """The sentences that have words on both sides, in random order; only as many as may be read."""
+    lengths = np.diff(pairs.source_offsets) * np.diff(pairs.target_offsets)
+    order = numpy_generator(seed, "forecast").permutation(np.flatnonzero(lengths))
+    order = order[np.cumsum(lengths[order]) <= MOST_CELLS]
+    if len(order) < FEWEST:
+        raise UsageError(
+            f"A forecast needs at least {FEWEST} sentences with words on both sides; there are {len(order)}."
+        )
+    source, source_offsets = _select(pairs.source, pairs.source_offsets, order)
+    target, target_offsets = _select(pairs.target, pairs.target_offsets, order)
+    return SentencePairs(source, source_offsets, target, target_offsets, pairs.source_words, pairs.target_words)
+
+
+def _select(values: NDArray[Any], offsets: Ints, order: Ints) -> tuple[NDArray[Any], Ints]:
+    """Ragged rows in another order."""
+    lengths = np.diff(offsets)[order]
+    moved = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    return values[np.arange(moved[-1]) + np.repeat(offsets[order] - moved[:-1], lengths)], moved

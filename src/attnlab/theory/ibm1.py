@@ -1,0 +1,149 @@
+"""IBM Model 1 (Brown et al. 1993; P3 4.2), trained by expectation maximisation: which input word made an output word.
+
+The model says that output token y_t of pair m is made by one of the L_m input tokens, each as likely as the others, and
+is then drawn from Trans(. | x_l). From a uniform table the first iteration's expected counts are the count table C, so
+one iteration gives Trans of P3 equation 14; every further iteration spreads the counts by the table of the one before.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlab.errors import UsageError
+from attnlab.tasks.sentence_pairs import SentencePairs
+from attnlab.theory.counts import CountTable, Lookup, table_of
+from attnlab.theory.links import Chunk, Entries, Floats, Links
+
+UNALIGNED = -1
+MOST_LINKS_KEPT = 2**28
+"""Links of which the structure is kept between iterations (5 bytes each); of a larger corpus it is made anew."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ibm1:
+    """A trained model.
+
+    ``table``: Trans(o|i), each row a distribution. ``log_likelihoods``: natural logarithm of the probability of all
+    target tokens, before the first iteration and after each. ``converged``: whether the tolerance ended it.
+    ``positions``: the `best_positions` of the pairs trained on, if they were asked for.
+    """
+
+    table: CountTable
+    log_likelihoods: tuple[float, ...]
+    converged: bool
+    positions: NDArray[np.int32] | None = None
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations were made."""
+        return len(self.log_likelihoods) - 1
+
+
+def train_ibm1(
+    pairs: SentencePairs,
+    *,
+    iterations: int = 5,
+    null: bool = False,
+    tolerance: float | None = None,
+    positions: bool = False,
+    watch: Callable[[int, float], None] | None = None,
+) -> Ibm1:
+    """Train on ``pairs``, input the source, output the target.
+
+    ``tolerance``: stop after an iteration that raised the log-likelihood by no more than this share of its size.
+    ``positions``: also find the `best_positions`, which is faster here than later. ``watch``: told after each iteration
+    its number and the log-likelihood.
+
+    >>> pairs = SentencePairs.from_tokens([["das", "Haus"], ["Haus"]], [["the", "house"], ["house"]])
+    >>> train_ibm1(pairs, iterations=20).table.dense().round(1).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if iterations < 1:
+        raise UsageError(f"IBM Model 1 needs at least one iteration, not {iterations}.")
+    if tolerance is not None and not tolerance >= 0:
+        raise UsageError(f"The tolerance is a share of at least 0, not {tolerance}.")
+    if len(pairs.source) == 0:
+        raise UsageError("There is no sentence pair with words on both sides, so there is nothing to count.")
+    training = _Training(Links(pairs, null=null))
+    history = [-len(pairs.target) * math.log(len(pairs.target_words))]
+    converged = False
+    while len(history) <= iterations and not converged:
+        training.update()
+        history.append(training.log_likelihood())
+        if watch:
+            watch(len(history) - 1, history[-1])
+        converged = tolerance is not None and history[-1] - history[-2] <= tolerance * abs(history[-2])
+    found = _best(training.links, training.valued()) if positions else None
+    return Ibm1(training.table(), tuple(history), converged, found)
+
+
+class _Training:
+    """The table between iterations: ``values (entries,)``, and which of them each chunk of links has."""
+
+    def __init__(self, links: Links) -> None:
+        self.links = links
+        self.entries = Entries(len(links.pairs.target_words))
+        kept = int(links.lengths.sum()) <= MOST_LINKS_KEPT
+        self._chunks: list[Chunk] | None = [] if kept else None
+        for chunk in links.chunks():
+            self.entries.add(chunk)
+            if self._chunks is not None:
+                self._chunks.append(chunk)
+        self.numbers = [self.entries.numbers(chunk) for chunk in self.chunks()]
+        self.inputs = self.entries.words()[0]
+        self.denominators = links.lengths.astype(np.float64)
+        self.values = np.ones(len(self.inputs))
+
+    def chunks(self) -> Iterable[Chunk]:
+        return self.links.chunks() if self._chunks is None else self._chunks
+
+    def update(self) -> None:
+        """One iteration: expected counts by the table so far, then the table under which they are likeliest."""
+        counts = np.zeros(len(self.values))
+        for chunk, numbers in zip(self.chunks(), self.numbers, strict=True):
+            counts[numbers] += chunk.per_entry(1 / self.denominators[chunk.tokens])
+        counts *= self.values
+        totals = np.bincount(self.inputs, weights=counts)
+        counts /= totals[self.inputs]
+        self.values = counts
+        # sum over l of Trans(y_t | x_l), for every output token
+        for chunk, values in self.valued():
+            self.denominators[chunk.tokens] = chunk.per_token(values)
+
+    def valued(self) -> Iterator[tuple[Chunk, Floats]]:
+        """The chunks with the values of their entries."""
+        for chunk, numbers in zip(self.chunks(), self.numbers, strict=True):
+            yield chunk, self.values[numbers]
+
+    def log_likelihood(self) -> float:
+        """sum over m, t of log(sum over l of Trans(y_t | x_l) / L_m)."""
+        return float(np.log(self.denominators / self.links.lengths).sum())
+
+    def table(self) -> CountTable:
+        return table_of(self.entries, self.values, self.links.pairs, null=self.links.null)
+
+
+def best_positions(table: CountTable, pairs: SentencePairs) -> NDArray[np.int32]:
+    """``(target tokens,)``: for each the source position of largest Trans(y_t | x_l), the first of several.
+
+    -1 (unaligned) where the table has no entry for any of them, and where the NULL word has a larger one.
+    """
+    links, known = Links(pairs, null=table.null), Lookup(table, pairs)
+    return _best(links, ((chunk, known.of(chunk)) for chunk in links.chunks()))
+
+
+def _best(links: Links, valued: Iterable[tuple[Chunk, Floats]]) -> NDArray[np.int32]:
+    """The best position of every output token; ``valued``: the chunks with their entries' values."""
+    positions = links.lengths.astype(np.int32)
+    for chunk, values in valued:
+        part = chunk.per_link(values)
+        best = np.zeros(chunk.tokens.stop - chunk.tokens.start)
+        np.maximum.at(best, chunk.link_tokens, part)
+        won = np.flatnonzero((part == best[chunk.link_tokens]) & (part > 0))
+        np.minimum.at(positions[chunk.tokens], chunk.link_tokens[won], chunk.positions[won].astype(np.int32))
+    # NULL stands behind all words, so that it wins no tie.
+    positions[positions >= links.lengths - links.null] = UNALIGNED
+    return positions

@@ -1,0 +1,158 @@
+"""The lexical table on disk: what each word translates to, in one direction or both, as Parquet and as TSV.
+
+Columns: ``source``, ``target``, ``forward`` = Trans(target | source), ``reverse`` = Trans(source | target), of those
+directions that were trained. Rows are the pairs of words that occur together, a source word's likeliest target first.
+The empty word stands for NULL: as a source it explains target words that have none, as a target the other way round.
+"""
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from attnlab.errors import UsageError
+from attnlab.theory.counts import NULL, CountTable, check_table
+from attnlab.theory.links import Floats, distinct
+
+FORMS = (".parquet", ".tsv")
+_WORDS = pa.large_string()
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """Trans of one direction or both: ``forward`` has source words as inputs, ``reverse`` target words."""
+
+    forward: CountTable | None
+    reverse: CountTable | None
+
+    def __post_init__(self) -> None:
+        if self.forward is None and self.reverse is None:
+            raise UsageError("A lexical table needs at least one direction.")
+
+    @property
+    def source_words(self) -> list[str]:
+        """Source words by id, without NULL."""
+        if self.forward is not None:
+            return _without_null(self.forward.input_words)
+        return [] if self.reverse is None else self.reverse.output_words
+
+    @property
+    def target_words(self) -> list[str]:
+        """Target words by id, without NULL."""
+        if self.forward is not None:
+            return self.forward.output_words
+        return [] if self.reverse is None else _without_null(self.reverse.input_words)
+
+    def rows(self) -> pa.Table:
+        """The rows of the file; a direction's value is missing where it has no entry."""
+        width = len(self.target_words) + 1  # NULL is behind the words of its side
+        entries: dict[str, tuple[NDArray[np.int64], Floats]] = {}
+        if self.forward is not None:
+            keys = self.forward.inputs.astype(np.int64) * width + self.forward.outputs
+            entries["forward"] = keys, self.forward.values
+        if self.reverse is not None:
+            keys = self.reverse.outputs.astype(np.int64) * width + self.reverse.inputs
+            entries["reverse"] = keys, self.reverse.values
+        every = distinct(np.concatenate([keys for keys, _ in entries.values()]))
+        columns = {}
+        for name, (keys, values) in entries.items():
+            columns[name] = np.full(len(every), np.nan)
+            columns[name][np.searchsorted(every, keys)] = values
+        sources, targets = np.divmod(every, width)
+        likeliest = next(iter(columns.values()))
+        order = np.lexsort((-np.nan_to_num(likeliest), sources))
+        table = {
+            "source": pa.array([*self.source_words, NULL], _WORDS).take(pa.array(sources[order])),
+            "target": pa.array([*self.target_words, NULL], _WORDS).take(pa.array(targets[order])),
+        }
+        return pa.table(table | {name: pa.array(column[order], from_pandas=True) for name, column in columns.items()})
+
+    def to_bytes(self, form: str) -> bytes:
+        """The file's bytes, ``.parquet`` or ``.tsv``."""
+        rows = self.rows()
+        if form == ".parquet":
+            buffer = io.BytesIO()
+            pq.write_table(rows, buffer, compression="zstd")
+            return buffer.getvalue()
+        columns = [pc.fill_null(column.cast(_WORDS), pa.scalar("", _WORDS)).combine_chunks() for column in rows.columns]
+        lines = pc.binary_join_element_wise(*columns, pa.scalar("\t", _WORDS)).to_pylist()
+        return ("\n".join(["\t".join(rows.column_names), *lines]) + "\n").encode("utf-8")
+
+
+def check_form(path: Path) -> str:
+    """The ending of a table's path, if it is one we write; else a UsageError."""
+    form = Path(path).suffix.lower()
+    if form not in FORMS:
+        raise UsageError(f"A lexical table is written as {' or '.join(FORMS)}, not as {path}.")
+    return form
+
+
+def read_lexicon(path: Path) -> Lexicon:
+    """A table that was saved as Parquet."""
+    try:
+        rows = pq.read_table(io.BytesIO(Path(path).read_bytes()))
+    except FileNotFoundError:
+        raise UsageError(f"There is no file {path}.") from None
+    except (OSError, pa.ArrowException):
+        raise UsageError(f"{path} is no lexical table: a Parquet file that --table-out wrote is needed.") from None
+    try:
+        return _lexicon(rows)
+    except UsageError as fault:
+        raise UsageError(f"{path} is no lexical table: {fault}") from None
+
+
+def _lexicon(rows: pa.Table) -> Lexicon:
+    names = rows.column_names
+    values = [name for name in ("forward", "reverse") if name in names]
+    strings = [
+        name in names and rows[name].type == _WORDS and rows[name].null_count == 0 for name in ("source", "target")
+    ]
+    if not all(strings) or not values or any(rows[name].type != pa.float64() for name in values):
+        raise UsageError(
+            f"It has the columns {', '.join(names) or 'none'}, but needs source and target (words) and forward, "
+            "reverse or both (numbers)."
+        )
+    source, target = (_Words.of(rows[name]) for name in ("source", "target"))
+    return Lexicon(
+        _direction(source, target, rows["forward"].to_numpy()) if "forward" in values else None,
+        _direction(target, source, rows["reverse"].to_numpy()) if "reverse" in values else None,
+    )
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A column of words: ids in order of appearance, NULL's the last; ``words`` without NULL."""
+
+    ids: NDArray[np.int64]
+    words: list[str]
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> "_Words":
+        encoded = column.combine_chunks().dictionary_encode()
+        ids, words = encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
+        if NULL in words:
+            null = words.index(NULL)
+            ids = np.where(ids == null, len(words) - 1, ids - (ids > null))
+            words = words[:null] + words[null + 1 :]
+        return cls(ids, words)
+
+
+def _direction(inputs: _Words, outputs: _Words, values: Floats) -> CountTable:
+    """One direction's entries, sorted; NULL is an input word if it has any of them."""
+    there = np.flatnonzero(~np.isnan(values))
+    if len(there) == 0:
+        raise UsageError("One of its directions has no values.")
+    order = there[np.lexsort((outputs.ids[there], inputs.ids[there]))]
+    null = int(inputs.ids[order[-1]]) == len(inputs.words)
+    words = [*inputs.words, NULL] if null else inputs.words
+    ids = [side.ids[order].astype(np.int32) for side in (inputs, outputs)]
+    return check_table(CountTable(ids[0], ids[1], values[order], words, outputs.words))
+
+
+def _without_null(words: list[str]) -> list[str]:
+    return words[:-1] if words and words[-1] == NULL else words

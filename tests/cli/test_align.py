@@ -1,0 +1,124 @@
+"""``attnlab align`` as a user meets it: what is printed where, what is written, and mistakes told in one sentence."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from attnlab.cli.main import main
+
+OURS = "das Haus ||| the house\n\ndas Buch ||| the book\nein Buch ||| a book\n"
+LINES = "0-0 1-1\n\n0-0 1-1\n0-0 1-1\n"
+
+
+def run(*words, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "attnlab", "align", *map(str, words)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=300,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"},
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "both").write_text(OURS, encoding="utf-8")
+    for name, side in (("de", 0), ("en", 1)):
+        lines = [line.split(" ||| ")[side] if line else "" for line in OURS.splitlines()]
+        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "gold").write_text("1 1 1\n1 2 2\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_links_go_to_standard_output_and_all_else_beside_it(folder):
+    got = run("both", cwd=folder)
+    assert got.returncode == 0, got.stderr
+    assert got.stdout == LINES
+    assert "1 empty line: both:2." in got.stderr
+    assert "4 pairs, 4 source words, 4 target words; 6 links by grow-diag-final-and" in got.stderr
+    quiet = run("--source", "de", "--target", "en", "--quiet", cwd=folder)
+    assert quiet.stdout == LINES
+    assert "2 empty lines: de:2, en:2." in quiet.stderr
+    assert "links" not in quiet.stderr
+
+
+def test_files_tables_and_scores(folder):
+    words = ["both", "--out", "links", "--table-out", "t.parquet", "--table-out", "t.tsv", "--gold", "gold", "--json"]
+    got = run(*words, cwd=folder)
+    report = json.loads(got.stdout)
+    assert (folder / "links").read_text() == LINES
+    assert (folder / "t.tsv").read_text(encoding="utf-8").startswith("source\ttarget\tforward\treverse\ndas\tthe\t0.8")
+    assert report["empty_pairs"] == [2]
+    assert len(report["models"]["reverse"]["log_likelihoods"]) == 6
+    assert report["gold"]["coverage"] == {"source": 1.0, "target": 1.0}
+    assert [score["aer"] for score in report["gold"]["scores"]] == [0.0] * 5
+    again = run("both", "--table", "t.parquet", "--direction", "reverse", "--gold", "gold", cwd=folder)
+    assert again.stdout == LINES
+    assert "AER" in again.stderr
+
+
+def test_no_error_rate_where_the_table_does_not_know_the_words(folder):
+    (folder / "DE").write_text("DAS HÄUS\n", encoding="utf-8")
+    (folder / "EN").write_text("the house\n", encoding="utf-8")
+    words = ["both", "--gold", "gold", "--gold-source", "DE", "--gold-target", "EN"]
+    got = run(*words, cwd=folder)
+    assert "knows 0.0% of the gold's source words and 100.0% of its target words" in got.stderr
+    assert "AER" not in got.stderr
+    (folder / "both").write_text(OURS.replace("das Haus", "das Häus"), encoding="utf-8")
+    known = run(*words, "--lower", "--strip-accents", cwd=folder)
+    assert "knows 100.0% (source) and 100.0% (target)" in known.stderr
+    assert "AER" in known.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "either as one FILE"),
+        (["both", "--source", "de", "--target", "en"], "either as one FILE"),
+        (["--source", "de"], "either as one FILE"),
+        (["nowhere"], "There is no file nowhere"),
+        (["de"], "line 1 has ||| 0 times"),
+        (["--source", "de", "--target", "one"], "de has 4 lines and one has 1"),
+        (["--source", "latin", "--target", "one"], "latin, line 1 is not UTF-8"),
+        (["--source", "empty", "--target", "empty"], "no sentence pair with words on both sides in empty"),
+        (["both", "--direction", "onion"], "no direction 'onion'; directions are forward"),
+        (["both", "--direction", "onion"], "Did you mean union?"),
+        (["both", "--iterations", "0"], "at least one iteration"),
+        (["both", "--table-out", "t.csv"], ".parquet or .tsv, not as t.csv"),
+        (["both", "--table", "both"], "both is no lexical table"),
+        (["both", "--gold", "one"], "one, line 1 is no link such as"),
+        (["both", "--gold", "gold", "--gold-source", "de"], "all three of --gold"),
+        (["both", "--split-contractions", "french"], "source or target, not 'french'"),
+    ],
+)
+def test_a_mistake_is_told_and_nothing_is_written(words, told, folder, monkeypatch, capsys):
+    """In this process: starting one takes longer than all the rest."""
+    (folder / "one").write_text("x\n", encoding="utf-8")
+    (folder / "empty").write_text("", encoding="utf-8")
+    (folder / "latin").write_bytes("é\n".encode("latin1"))
+    before = sorted(folder.iterdir())
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["attnlab", "align", *words, "--out", "links"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert told in capsys.readouterr().err
+    assert sorted(folder.iterdir()) == before
+
+
+def test_an_output_that_cannot_be_written_is_told(folder):
+    (folder / "taken").mkdir()
+    got = run("both", "--out", "taken", cwd=folder)
+    assert got.returncode == 1
+    assert "taken could not be written" in got.stderr
+    assert list((folder / "taken").iterdir()) == []
+
+
+def test_help_needs_no_torch(tmp_path):
+    program = "import sys, attnlab.cli.main, attnlab.theory.aligner; assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", program], cwd=tmp_path).returncode == 0

@@ -1,0 +1,109 @@
+"""``attnlab forecast`` as people run it."""
+
+import gzip
+import json
+import subprocess
+import sys
+from itertools import permutations
+
+import pytest
+from typer.testing import CliRunner
+
+import attnlab
+from attnlab.cli.main import app
+from attnlab.errors import UsageError
+
+
+def run(*words, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "attnlab", *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    source = ["das Haus", "ein Haus", "das Buch", "ein Buch", "", "das Kind", "ein Kind"] * 6
+    target = ["the house", "a house", "the book", "a book", "", "the child", "a child"] * 6
+    (tmp_path / "a.de").write_text("\n".join(source) + "\n", encoding="utf-8")
+    with gzip.open(tmp_path / "a.en.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(target) + "\n")
+    return tmp_path
+
+
+def test_a_parallel_corpus_with_page_and_json(corpus):
+    got = run("forecast", "--source", "a.de", "--target", "a.en.gz", "--out", "told", "--json", cwd=corpus)
+    assert got.returncode == 0, got.stderr
+    told = json.loads(got.stdout)
+    assert told["verdict"] == "likely to be learned"
+    assert told["sentences"] == 36
+    assert {(word["word"], word["partner"]) for word in told["strongest"]} >= {("house", "Haus"), ("book", "Buch")}
+    assert {path.name for path in (corpus / "told").iterdir()} == {"forecast.html", "forecast.json"}
+
+
+def test_labelled_texts_are_told_in_words(tmp_path):
+    rows = ["text,label", *["a lovely film,good", "an awful film,bad", ",bad"] * 12]
+    (tmp_path / "a.csv").write_text("\n".join(rows), encoding="utf-8")
+    got = run("forecast", "a.csv", cwd=tmp_path)
+    assert got.returncode == 0, got.stderr
+    assert "which word of a text its label comes from" in " ".join(got.stdout.split())
+    assert "lovely" in got.stdout and "The hopeless words" in got.stdout
+    assert "12 rows without words or label are left out: 3, 6, 9, 12, 15, ..." in " ".join(got.stderr.split())
+    quiet = run("forecast", "a.csv", "--quiet", cwd=tmp_path)
+    assert quiet.stdout.count("\n") == 1
+
+
+def test_permutations_are_hopeless(tmp_path, monkeypatch):
+    lines = [" ".join(order) for order in permutations("abcd")]
+    (tmp_path / "a").write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    told = json.loads(CliRunner().invoke(app, ["forecast", "--source", "a", "--target", "a", "--json"]).stdout)
+    assert (told["gain"], told["verdict"]) == (0, "no reason to be learned")
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ([], "Name either a FILE"),
+        (["a.csv", "--source", "a", "--target", "a"], "Name either a FILE"),
+        (["--source", "a"], "Name either a FILE"),
+        (["a.csv", "--text", "txt"], "no column 'txt'; its columns are 'text', 'label'. Did you mean 'text'?"),
+        (["a.csv"], "the label 'x'; a forecast needs two"),
+        (["--source", "a", "--target", "b"], "a has 2 lines and b has 1"),
+        (["--source", "a", "--target", "a"], "at least 12 sentences"),
+    ],
+)
+def test_a_mistake_is_one_sentence(tmp_path, monkeypatch, words, named):
+    (tmp_path / "a.csv").write_text("text,label\n" + "one two,x\n" * 20, encoding="utf-8")
+    (tmp_path / "a").write_text("one two\nthree four\n", encoding="utf-8")
+    (tmp_path / "b").write_text("one two\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    error = CliRunner().invoke(app, ["forecast", *words]).exception
+    assert isinstance(error, UsageError), error
+    assert named in str(error)
+    assert "\n" not in str(error)
+
+
+def test_a_mistake_ends_with_code_2_and_no_traceback(tmp_path):
+    got = run("forecast", "nothing.csv", cwd=tmp_path)
+    assert (got.returncode, got.stdout) == (2, "")
+    assert got.stderr == "error: There is no file nothing.csv.\n"
+
+
+def test_the_python_name_is_there():
+    words = [[str(w) for w in order] for order in permutations(range(4))]
+    assert attnlab.forecast(attnlab.SentencePairs.from_tokens(words, words)).gain == 0
+
+
+@pytest.mark.needs_data("multi30k")
+def test_multi30k_is_likely_to_be_learned(data_root):
+    from attnlab.tasks.sentence_pairs import read_pairs
+
+    folder = data_root / "multi30k"
+    told = attnlab.forecast(read_pairs(folder / "val.de.gz", folder / "val.en.gz"))
+    assert told.verdict == "likely to be learned"
+    assert told.derivative_gain < told.gain < told.mutual_information

@@ -1,0 +1,139 @@
+"""Labelled files: every format says the same, and a mistake is told in one sentence."""
+
+import gzip
+import json
+import lzma
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from attnlab.errors import UsageError
+from attnlab.tasks.labelled_file import read_labelled
+
+ROWS = [
+    ("A great, GREAT film!", "good"),
+    ("null", "NA"),
+    ("L'été n'est pas né", "good"),
+    ("", "bad"),
+    ("NA bad", "bad"),
+    ("!?", "bad"),
+    ("no label", " "),
+]
+TEXTS = [["a", "great", "great", "film"], ["null"], ["l'été", "n'est", "pas", "né"], ["na", "bad"]]
+LABELS = ["good", "NA", "good", "bad"]
+
+
+def content(read):
+    pairs = read.pairs
+    texts = [
+        [pairs.source_words[word] for word in pairs.source[a:b]]
+        for a, b in zip(pairs.source_offsets, pairs.source_offsets[1:], strict=False)
+    ]
+    return texts, [pairs.target_words[word] for word in pairs.target]
+
+
+def as_csv(path):
+    quoted = "".join(f'7,"{text}","{label}"\n' for text, label in ROWS)
+    path.write_bytes(b"\xef\xbb\xbf" + f"id,text,label\n{quoted}".encode())
+
+
+def as_tsv(path):
+    path.write_bytes("".join(f"{label}\t{text}\n" for text, label in [("text", "label"), *ROWS]).encode())
+
+
+def as_jsonl(path):
+    lines = [json.dumps({"text": text or None, "label": label}) for text, label in ROWS]
+    path.write_bytes("\n".join(lines).encode())
+
+
+def as_parquet(path):
+    texts, labels = zip(*ROWS, strict=True)
+    parquet.write_table(pa.table({"text": pa.array(texts), "label": pa.array(labels).dictionary_encode()}), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"), [("a.csv", as_csv), ("a.b.tsv", as_tsv), ("a.jsonl", as_jsonl), ("a.PARQUET", as_parquet)]
+)
+def test_every_format_gives_the_same_texts(tmp_path, name, write):
+    path = tmp_path / name
+    write(path)
+    read = read_labelled(path)
+    assert content(read) == (TEXTS, LABELS)
+    assert read.left_out == (4, 6, 7)
+
+
+@pytest.mark.parametrize(("ending", "opened"), [(".gz", gzip.open), (".xz", lzma.open)])
+def test_packed_files_are_read(tmp_path, ending, opened):
+    as_csv(tmp_path / "a.csv")
+    path = tmp_path / f"a.csv{ending}"
+    with opened(path, "wb") as file:
+        file.write((tmp_path / "a.csv").read_bytes())
+    assert content(read_labelled(path)) == (TEXTS, LABELS)
+
+
+def test_csv_keeps_lines_and_commas_inside_quotation_marks(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b'stars,review\r\n5,"two\nlines, and ""more"""\r\n1,poor\r\n')
+    texts, labels = content(read_labelled(tmp_path / "a.csv", "review", "stars"))
+    assert (texts, labels) == ([["two", "lines", "and", "more"], ["poor"]], ["5", "1"])
+
+
+def test_a_quotation_mark_in_tsv_swallows_nothing(tmp_path):
+    (tmp_path / "a.tsv").write_text('text\tlabel\n"open\tx\nnext\ty\n', encoding="utf-8")
+    assert content(read_labelled(tmp_path / "a.tsv"))[1] == ["x", "y"]
+
+
+@given(rows=st.lists(st.tuples(st.text(), st.text(min_size=1)), min_size=1, max_size=8))
+def test_any_text_survives_a_round_trip(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("round") / "a.jsonl"
+    path.write_text("".join(json.dumps({"text": t, "label": x}) + "\n" for t, x in rows), encoding="utf-8")
+    try:
+        read = read_labelled(path)
+    except UsageError as error:
+        assert "no row with words" in str(error)
+        return
+    texts, labels = content(read)
+    assert len(texts) + len(read.left_out) == len(rows)
+    assert all(texts) and all(label.strip() for label in labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "named"),
+    [
+        ("a.csv", b"review,stars\nx,1\n", "no column 'text'; its columns are 'review', 'stars'"),
+        ("a.csv", b"texts,label\nx,1\n", "Did you mean 'texts'"),
+        ("a.csv", b"text,text,label\nx,y,1\n", "two columns 'text'"),
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"text,label\n", "no row with words"),
+        ("a.csv", b"text,label\nonly one\n", "no whole CSV file"),
+        ("a.csv", b"text,label\n\xff,1\n", "line 2 is not UTF-8"),
+        ("a.tsv", b"text\tlabel\none\ttwo\tthree\n", "line 2 has 3 columns; the first line names 2"),
+        ("a.jsonl", b"", "is empty"),
+        ("a.jsonl", b"{]\n", "line 1 is not JSON"),
+        ("a.jsonl", b"[1]\n", "line 1 is no JSON object"),
+        ("a.jsonl", b'{"text": ["a"], "label": 1}\n', "'text' is a list"),
+        ("a.jsonl", b'{"text": "a", "label": 1}\n{"text": "b"}\n', "line 2 has no column 'label'"),
+        ("a.parquet", b"PAR1 no more", "no whole Parquet file"),
+        ("a.xlsx", b"", "must end with one of .csv, .tsv"),
+        ("a.parquet.gz", b"", "must end with one of"),
+        ("a.csv.gz", b"no archive", "is no whole .gz archive"),
+    ],
+)
+def test_a_mistake_is_one_sentence(tmp_path, name, data, named):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(UsageError, match=named) as caught:
+        read_labelled(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files_lists_and_one_column_for_both(tmp_path):
+    for name in ("a.csv", "a.parquet"):
+        with pytest.raises(UsageError, match="There is no file"):
+            read_labelled(tmp_path / name)
+    parquet.write_table(pa.table({"text": [["a"]], "label": ["x"]}), tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match="must hold texts or numbers"):
+        read_labelled(tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match="cannot both be the column 'x'"):
+        read_labelled(tmp_path / "a.csv", "x", "x")

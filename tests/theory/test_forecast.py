@@ -1,0 +1,132 @@
+"""Forecasts: verdicts, their uncertainty, and the words they name."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attnlab.errors import UsageError
+from attnlab.seeds import numpy_generator
+from attnlab.tasks.copying import Permutations, Selections, Zipf
+from attnlab.tasks.sentence_pairs import SentencePairs
+from attnlab.theory.forecast import forecast, verdict_of
+
+
+def copied(distribution, count=900, seed=0):
+    words = distribution.draw(count, numpy_generator(seed))
+    return SentencePairs.from_ids(words, words, distribution.words)
+
+
+def labelled(count, share, seed=0):
+    """Texts of ten filler words of which a ``share`` also holds a word that gives the label away."""
+    rng = numpy_generator(seed, "labelled")
+    labels = rng.integers(2, size=count)
+    texts = [[f"filler{i}" for i in row] for row in rng.integers(30, size=(count, 10))]
+    for text, label, told in zip(texts, labels, rng.random(count) < share, strict=True):
+        if told:
+            text[rng.integers(10)] = ("awful", "lovely")[label]
+    return SentencePairs.from_tokens(texts, [[("bad", "good")[label]] for label in labels])
+
+
+@pytest.mark.parametrize(
+    ("distribution", "verdict"),
+    [
+        (Permutations(40), "no reason to be learned"),
+        (Selections(40, 41), "may be learned"),
+        (Selections(40, 60), "likely to be learned"),
+    ],
+)
+def test_verdicts_on_the_papers_distributions(distribution, verdict):
+    told = forecast(copied(distribution, 300))
+    assert told.verdict == verdict
+    assert told.interval[0] <= told.gain <= told.interval[1]
+
+
+def test_permutations_are_exactly_nothing_with_certainty():
+    told = forecast(copied(Permutations(12)))
+    assert (told.gain, told.interval) == (0.0, (0.0, 0.0))
+    assert "no reason" in told.sentence and "0.000 bits" in told.sentence
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict"),
+    [
+        ((0.1, 0.5), "likely to be learned"),
+        ((0.0999, 0.5), "may be learned"),
+        ((0.001, 0.0099), "no reason to be learned"),
+        ((0.001, 0.02), "may be learned"),
+        ((-0.01, 0.09), "no reason to be learned"),
+        ((-0.01, 0.1), "too little data to tell"),
+        ((0.0, 0.0), "no reason to be learned"),
+    ],
+)
+def test_where_the_thresholds_are(interval, verdict):
+    assert verdict_of(interval) == verdict
+
+
+def test_the_interval_covers_what_much_data_says():
+    truth = forecast(copied(Zipf(8, 12, repeat=False), 6000, seed=99)).gain
+    told = [forecast(copied(Zipf(8, 12, repeat=False), 400, seed=seed)) for seed in range(40)]
+    covered = sum(one.interval[0] <= truth <= one.interval[1] for one in told)
+    assert covered >= 34  # 95 % of 40 is 38; fewer than 34 would be a chance of 0.3 %
+    assert max(one.interval[1] - one.interval[0] for one in told) < truth
+
+
+def test_labels_are_told_by_their_words_and_shuffled_labels_by_none():
+    pairs = labelled(600, 0.9)
+    told = forecast(pairs, kind="labels")
+    assert told.verdict == "likely to be learned"
+    assert [(word.word, word.partner) for word in told.strongest[:2]] in (
+        [("awful", "bad"), ("lovely", "good")],
+        [("lovely", "good"), ("awful", "bad")],
+    )
+    assert all(word.word.startswith("filler") for word in told.hopeless)
+    assert told.picture.outputs == ("bad", "good")
+    row = dict(zip(told.picture.inputs, told.picture.values, strict=True))["lovely"]
+    assert row[0] < -2 < 0.8 < row[1]
+    shuffled = [
+        forecast(replace(pairs, target=numpy_generator(seed).permutation(pairs.target)), kind="labels")
+        for seed in range(20)
+    ]
+    assert all(again.interval[0] < 0 for again in shuffled)
+    assert np.mean([again.gain for again in shuffled]) < 0.005, "chance looks like knowledge"
+
+
+def test_frequent_words_of_zipf_selections_are_hopeless_and_rare_ones_strong():
+    told = forecast(copied(Zipf(10, 20, exponent=1.5, repeat=False), 2000))
+    assert told.hopeless[0].word == "0"
+    assert all(word.word == word.partner for word in told.strongest)
+    assert min(word.gain for word in told.strongest) >= 0.1 > max(word.gain for word in told.hopeless)
+    total = [word.gain * word.tokens for word in told.strongest]
+    assert total == sorted(total, reverse=True), "the words that tell the most in all come first"
+    tokens = [word.tokens for word in told.hopeless]
+    assert tokens == sorted(tokens, reverse=True), "the most frequent hopeless words come first"
+
+
+def test_picture_is_the_logarithm_of_trans_over_share():
+    told = forecast(copied(Selections(10, 20), 3000))
+    values = np.array(told.picture.values)
+    own = [values[told.picture.inputs.index(o), k] for k, o in enumerate(told.picture.outputs)]
+    assert own == pytest.approx([1.0] * len(own), abs=0.05)  # Trans(i | i) = 1/10, its share 1/20
+
+
+def test_json_is_plain_and_whole():
+    told = forecast(copied(Selections(4, 8), 100))
+    read = json.loads(json.dumps(told.to_json(), allow_nan=False))
+    assert read["verdict"] == told.verdict
+    assert read["interval"] == list(told.interval)
+    assert read["sentence"].startswith("Attention")
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "kind", "named"),
+    [
+        ([["a", "b"]] * 20, [["x"]] * 20, "labels", "the label 'x'"),
+        ([["a", "a"]] * 20, [["x"], ["y"]] * 10, "labels", "input has one word only"),
+        ([["a", "b"]] * 20, [["x"]] * 20, "pairs", "output has one word only"),
+    ],
+)
+def test_nothing_to_tell_apart_is_said(texts, labels, kind, named):
+    with pytest.raises(UsageError, match=named):
+        forecast(SentencePairs.from_tokens(texts, labels), kind=kind)
