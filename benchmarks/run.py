@@ -1,4 +1,4 @@
-"""Measures what the recurrent core must reach, prints it and writes results.json beside this file.
+"""Measures what the recurrent core and the word aligner must reach, prints it and writes results.json beside this file.
 
 All figures are ratios of things measured side by side in this run, in turns, on one thread, each by the least processor
 time of its repetitions, which other work on the machine disturbs least. Before anything is timed, both networks must
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import alignment
 import torch
 from networks import Training, classifying, copying, copying_operations, imdb_lengths, sms_lengths
 from rich.console import Console
@@ -115,7 +116,7 @@ def share_of_bound(training: Training) -> tuple[float, float]:
 
 
 def measure() -> list[Row]:
-    """All rows, in a few minutes."""
+    """The rows of the recurrent core, in a few minutes."""
     share, gflops = share_of_bound(copying())
     faster = "times as fast as packed nn.LSTM"
     return [
@@ -127,8 +128,14 @@ def measure() -> list[Row]:
     ]
 
 
-def show(rows: list[Row]) -> None:
-    """Print the rows as a table."""
+def measure_alignment(gflops: float) -> tuple[list[Row], list[str]]:
+    """The rows of `alignment`, and why some are left out."""
+    figures, left_out = alignment.measure()
+    return [Row(**asdict(figure), gflops=gflops) for figure in figures], left_out
+
+
+def show(rows: list[Row], left_out: list[str]) -> None:
+    """Print the rows as a table, and below it what is not there."""
     table = Table(title=f"One thread, {rows[0].gflops:.0f} GFLOP/s")
     for column in ("work", "measured", "", "floor", ""):
         table.add_column(column, justify="right" if column in ("measured", "floor") else "left")
@@ -136,14 +143,18 @@ def show(rows: list[Row]) -> None:
         verdict = "[green]reached[/]" if row.reached else "[red]missed[/]"
         table.add_row(row.name, f"{row.value:.2f}", row.unit, f"{row.bound} {row.floor:g}", verdict)
     Console().print(table)
+    for sentence in left_out:
+        Console().print(f"Left out: {sentence}", highlight=False)
 
 
 def main() -> int:
     """Measure, write, print."""
     with threads(1), Console().status("Measuring; most of it is PyTorch's IMDB-like step"):
         rows = measure()
+        more, left_out = measure_alignment(rows[0].gflops)
+        rows += more
     RESULTS.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")
-    show(rows)
+    show(rows, left_out)
     return 0 if all(row.reached for row in rows) else 1
 
 
