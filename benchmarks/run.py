@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import agreement
+import alignment
 import topics
 import torch
 from networks import Training, classifying, copying, copying_operations, imdb_lengths, sms_lengths
@@ -131,8 +133,22 @@ def topic_rows(gflops: float) -> list[Row]:
     ]
 
 
+def agreement_rows(gflops: float) -> list[Row]:
+    """A and tau of all rows of two score fields against a loop over rows with SciPy."""
+    rows = []
+    for corpus, lengths, floor in (("SST", agreement.sst_lengths(), 30.0), ("IMDB", agreement.imdb_lengths(), 5.0)):
+        for measure, pair, least in (
+            ("A", agreement.top_pair(lengths), 100.0),
+            ("tau", agreement.tau_pair(lengths), floor),
+        ):
+            ours, loop = least_seconds(*pair, rounds=3)
+            name = f"{measure} at {corpus} lengths"
+            rows.append(Row(name, loop / ours, least, "times as fast as a loop over rows", "at least", gflops))
+    return rows
+
+
 def measure() -> list[Row]:
-    """All rows, in a few minutes."""
+    """All rows that need no corpus, in a few minutes."""
     share, gflops = share_of_bound(copying())
     faster = "times as fast as packed nn.LSTM"
     return [
@@ -142,11 +158,18 @@ def measure() -> list[Row]:
         Row("length 1000 against 250", length_ratio(), 4.6, "times the time", "at most", gflops),
         Row("copying step, share of the bound", share, 0.65, "of the matrix-product rate", "at least", gflops),
         *topic_rows(gflops),
+        *agreement_rows(gflops),
     ]
 
 
-def show(rows: list[Row]) -> None:
-    """Print the rows as a table."""
+def measure_alignment(gflops: float) -> tuple[list[Row], list[str]]:
+    """The rows of `alignment`, and why some are left out."""
+    figures, left_out = alignment.measure()
+    return [Row(**asdict(figure), gflops=gflops) for figure in figures], left_out
+
+
+def show(rows: list[Row], left_out: list[str]) -> None:
+    """Print the rows as a table, and below it what is not there."""
     table = Table(title=f"One thread, {rows[0].gflops:.0f} GFLOP/s")
     for column in ("work", "measured", "", "floor", ""):
         table.add_column(column, justify="right" if column in ("measured", "floor") else "left")
@@ -154,14 +177,18 @@ def show(rows: list[Row]) -> None:
         verdict = "[green]reached[/]" if row.reached else "[red]missed[/]"
         table.add_row(row.name, f"{row.value:.2f}", row.unit, f"{row.bound} {row.floor:g}", verdict)
     Console().print(table)
+    for sentence in left_out:
+        Console().print(f"Left out: {sentence}", highlight=False)
 
 
 def main() -> int:
     """Measure, write, print."""
     with threads(1), Console().status("Measuring; most of it is PyTorch's IMDB-like step"):
         rows = measure()
+        more, left_out = measure_alignment(rows[0].gflops)
+        rows += more
     RESULTS.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")
-    show(rows)
+    show(rows, left_out)
     return 0 if all(row.reached for row in rows) else 1
 
 

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -75,6 +77,7 @@ def test_no_error_rate_where_the_table_does_not_know_the_words(folder):
     assert "AER" in known.stderr
 
 
+@pytest.mark.filterwarnings("ignore:.*empty line")
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -122,3 +125,17 @@ def test_an_output_that_cannot_be_written_is_told(folder):
 def test_help_needs_no_torch(tmp_path):
     program = "import sys, attnlab.cli.main, attnlab.theory.aligner; assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", program], cwd=tmp_path).returncode == 0
+
+
+def test_the_documentation_shows_what_is_printed(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "align.md").read_text(encoding="utf-8")
+    text, links = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "pairs.txt").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["attnlab", "align", "pairs.txt"])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().out == links
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(example, {})
+    assert capsys.readouterr().out.strip() == re.search(r"# (\[.*\])", example)[1]

@@ -227,3 +227,11 @@ def test_coverage_counts_tokens():
     known = coverage(lexicon, text)
     assert (known.source, known.target, known.enough) == (0.75, 0.5, False)
     assert coverage(lexicon, SentencePairs.from_tokens([["b"]], [["x"]])).enough
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "union"])
+def test_coverage_is_of_words_that_have_an_entry(direction):
+    """Part of a text has the words of all of it, but the table knows only those it has met."""
+    corpus = SentencePairs.from_tokens([["a"], ["b"]], [["x"], ["y"]])
+    known = coverage(align(corpus.first(1), direction=direction).lexicon, corpus)
+    assert (known.source, known.target) == (0.5, 0.5)

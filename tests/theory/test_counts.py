@@ -84,13 +84,13 @@ def test_rows_of_trans_sum_to_one(corpus, null):
 
 @few
 @given(FULL, st.integers(1, 6), st.booleans(), st.sampled_from([1, 3, 2**22]))
-def test_em_is_that_of_the_definition(corpus, iterations, null, block):
-    """With blocks as small as one link, too; such a corpus has a block for every word."""
-    before, links.BLOCK = links.BLOCK, block
+def test_em_is_that_of_the_definition(corpus, iterations, null, chunk):
+    """With chunks as small as one link, too: one for every pair."""
+    before, links.CHUNK = links.CHUNK, chunk
     try:
         model = train_ibm1(pairs_of(corpus), iterations=iterations, null=null)
     finally:
-        links.BLOCK = before
+        links.CHUNK = before
     table, history = em_by_definition(corpus, iterations, null)
     assert by_words(check_table(model.table)) == pytest.approx(table, abs=1e-9)
     assert model.log_likelihoods == pytest.approx(history, abs=1e-7)

@@ -3,6 +3,7 @@
 from difflib import get_close_matches
 
 from attnlab.errors import UsageError
+from attnlab.experiments.alignment import Alignments
 from attnlab.experiments.copying import Copying
 from attnlab.experiments.count_tables import CountTables
 from attnlab.experiments.experiment import Experiment
@@ -22,6 +23,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         Copying(),
         ForecastCopying(),
         CountTables(),
+        Alignments(),
         TopicWords(),
         TopicAblation(),
         TopicCapacity(),

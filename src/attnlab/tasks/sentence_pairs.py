@@ -173,8 +173,9 @@ def read_pairs(
     *,
     source_conventions: Conventions | None = None,
     target_conventions: Conventions | None = None,
+    tell_empty: bool = True,
 ) -> SentencePairs:
-    """The pairs of two files, line by line; empty lines are named in a warning."""
+    """The pairs of two files, line by line; ``tell_empty``: empty lines are named in a warning."""
     texts = _converted(read_utf8(source), source_conventions), _converted(read_utf8(target), target_conventions)
     sides = [_lines(text) for text in texts]
     if len(sides[0]) != len(sides[1]):
@@ -182,7 +183,7 @@ def read_pairs(
             f"{source} has {len(sides[0])} lines and {target} has {len(sides[1])}; line n of one must be the "
             "translation of line n of the other."
         )
-    return _pairs(sides[0], sides[1], str(source), str(target))
+    return _pairs(sides[0], sides[1], str(source), str(target), tell_empty)
 
 
 def read_joined_pairs(
@@ -199,7 +200,7 @@ def read_joined_pairs(
     texts = ("".join(part[side] + "\n" for part in parts).encode("utf-8") for side in (0, 1))
     conventions = source_conventions, target_conventions
     sides = [_lines(_converted(text, rules)) for text, rules in zip(texts, conventions, strict=True)]
-    return _pairs(sides[0], sides[1], str(path), str(path))
+    return _pairs(sides[0], sides[1], str(path), str(path), True)
 
 
 def _converted(data: bytes, conventions: Conventions | None) -> bytes:
@@ -215,7 +216,7 @@ def _lines(data: bytes) -> pa.Array:
     return pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
 
 
-def _pairs(source_lines: pa.Array, target_lines: pa.Array, source: str, target: str) -> SentencePairs:
+def _pairs(source_lines: pa.Array, target_lines: pa.Array, source: str, target: str, tell_empty: bool) -> SentencePairs:
     """Both sides as pairs, once it is clear that there are any and none is absurdly long."""
     sides = _Side.of_lines(source_lines), _Side.of_lines(target_lines)
     where = source if source == target else f"{source} and {target}"
@@ -225,7 +226,8 @@ def _pairs(source_lines: pa.Array, target_lines: pa.Array, source: str, target: 
     if len(long):
         lengths = " and ".join(str(side.lengths[long[0]]) for side in sides)
         raise UsageError(f"Line {long[0] + 1} of {where} has {lengths} words; is a line break missing?")
-    _tell_empty_lines(sides, (source, target))
+    if tell_empty:
+        _tell_empty_lines(sides, (source, target))
     return SentencePairs._joined(*sides)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from attnlab.errors import UsageError
 from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.ibm1 import Ibm1, best_positions, train_ibm1
 from attnlab.theory.lexicon import Lexicon
+from attnlab.theory.links import Ints
 from attnlab.theory.symmetrise import (
     Alignment,
     check_direction,
@@ -20,6 +22,8 @@ from attnlab.theory.symmetrise import (
     symmetrised,
 )
 
+SENTENCES = 2**14
+"""Sentences whose links are written in one go."""
 Watch = Callable[[str, int, float], None]
 """Told after each iteration: forward or reverse, its number, the log-likelihood."""
 
@@ -112,11 +116,18 @@ def _one(direction: str, forward: Alignment | None, reverse: Alignment | None) -
 
 def pharaoh(alignment: Alignment) -> bytes:
     """The alignment as a file: a line for each pair, its links ``i-j`` by target position, empty if it has none."""
-    if not len(alignment.pairs):
-        return b""
     sentences, source, target = alignment.positions()
+    # Some sentences at a time: what is written then stays near the processor.
+    bounds = [*range(0, len(alignment.pairs), SENTENCES), len(alignment.pairs)]
+    ends = np.searchsorted(sentences, bounds).tolist()
+    parts = zip(pairwise(bounds), pairwise(ends), strict=True)
+    return b"".join(_lines(sentences[a:b] - m, source[a:b], target[a:b], n - m) for (m, n), (a, b) in parts)
+
+
+def _lines(sentences: Ints, source: Ints, target: Ints, count: int) -> bytes:
+    """The lines of ``count`` sentences, from the sentence, source and target position of each link."""
     links = pc.binary_join_element_wise(_digits(source), _digits(target), pa.scalar("-", pa.large_string()))
-    offsets = np.searchsorted(sentences, np.arange(len(alignment.pairs) + 1))
+    offsets = np.searchsorted(sentences, np.arange(count + 1))
     lines = pc.binary_join(
         pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), links), pa.scalar(" ", pa.large_string())
     )
@@ -127,5 +138,5 @@ def pharaoh(alignment: Alignment) -> bytes:
     return text.encode("ascii") + b"\n"
 
 
-def _digits(numbers: NDArray[np.int64]) -> pa.Array:
+def _digits(numbers: Ints) -> pa.Array:
     return pa.array(numbers).cast(pa.large_string())

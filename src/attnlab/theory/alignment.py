@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from attnlab.errors import UsageError
 from attnlab.tasks.reading import read_lines
 from attnlab.tasks.sentence_pairs import SentencePairs
-from attnlab.theory.counts import translated
 from attnlab.theory.lexicon import Lexicon
-from attnlab.theory.symmetrise import Alignment, Ints
+from attnlab.theory.links import Ints
+from attnlab.theory.symmetrise import Alignment
 
 ENOUGH = 0.95
 """Share of the gold text's tokens that a table must know for an error rate to say something about the alignment."""
@@ -108,18 +108,19 @@ class Score:
 
 def score(alignment: Alignment, gold: Gold) -> Score:
     """Compare an alignment with the gold, on the sentences that the gold names."""
-    keys = gold.keys(alignment.pairs)
-    possible, sure = np.unique(keys), np.unique(keys[gold.sure])
-    sentences = np.unique(gold.sentences)
-    found = alignment.keys[np.isin(alignment.sentences(), sentences)]
-    return Score(
-        sentences=len(sentences),
-        links=len(found),
-        sure=len(sure),
-        possible=len(possible),
-        right_sure=len(np.intersect1d(found, sure, assume_unique=True)),
-        right_possible=len(np.intersect1d(found, possible, assume_unique=True)),
-    )
+    tallies = scores_by_sentence(alignment, gold)
+    return Score(len(tallies), *tallies.sum(axis=0).tolist())
+
+
+def scores_by_sentence(alignment: Alignment, gold: Gold) -> Ints:
+    """``(sentences that the gold names, 5)``: links, sure, possible, right and sure, right and possible links."""
+    pairs = alignment.pairs
+    keys = gold.keys(pairs)
+    possible, sure = (np.unique(keys[taken]) for taken in (slice(None), gold.sure))
+    found = alignment.keys
+    groups = (found, sure, possible, np.intersect1d(found, sure, True), np.intersect1d(found, possible, True))
+    counts = [np.bincount(alignment.with_keys(group).sentences(), minlength=len(pairs)) for group in groups]
+    return np.stack(counts, axis=1)[np.unique(gold.sentences)]
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,10 @@ def coverage(lexicon: Lexicon, pairs: SentencePairs) -> Coverage:
     """How much of ``pairs`` the tables know. Below 95 % an error rate would measure spelling, not alignment."""
     if len(pairs.source) == 0:
         raise UsageError("The text to be scored has no words.")
-    known = translated(pairs.source_words, lexicon.source_words) >= 0
-    other = translated(pairs.target_words, lexicon.target_words) >= 0
-    return Coverage(float(known[pairs.source].mean()), float(other[pairs.target].mean()))
+    shares = []
+    for ids, words, known in (
+        (pairs.source, pairs.source_words, lexicon.known_source_words),
+        (pairs.target, pairs.target_words, lexicon.known_target_words),
+    ):
+        shares.append(float(np.array([word in known for word in words])[ids].mean()))
+    return Coverage(*shares)

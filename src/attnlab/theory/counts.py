@@ -90,13 +90,13 @@ def count_table(pairs: SentencePairs, *, null: bool = False) -> CountTable:
     values = np.zeros(len(entries.keys))
     for keys, counts in chunks:
         values[np.searchsorted(entries.keys, keys)] += counts
-    return table_of(entries, values, pairs, null=null)
+    return table_of(*entries.words(), values, pairs, null=null)
 
 
-def table_of(entries: Entries, values: Floats, pairs: SentencePairs, *, null: bool) -> CountTable:
-    """The table with these values for the entries."""
+def table_of(inputs: Ids, outputs: Ids, values: Floats, pairs: SentencePairs, *, null: bool) -> CountTable:
+    """The table of ``pairs`` with these entries."""
     words = [*pairs.source_words, NULL] if null else pairs.source_words
-    return CountTable(*entries.words(), values, words, pairs.target_words)
+    return CountTable(inputs, outputs, values, words, pairs.target_words)
 
 
 def beta_ibm(table: CountTable, pairs: SentencePairs) -> ScoreField:

@@ -93,8 +93,9 @@ class _Training:
             if self._chunks is not None:
                 self._chunks.append(chunk)
         self.numbers = [self.entries.numbers(chunk) for chunk in self.chunks()]
-        self.inputs = self.entries.words()[0]
+        self.inputs, self.outputs = self.entries.words()
         self.denominators = links.lengths.astype(np.float64)
+        self.log_lengths = float(np.log(self.denominators).sum())
         self.values = np.ones(len(self.inputs))
 
     def chunks(self) -> Iterable[Chunk]:
@@ -120,10 +121,10 @@ class _Training:
 
     def log_likelihood(self) -> float:
         """sum over m, t of log(sum over l of Trans(y_t | x_l) / L_m)."""
-        return float(np.log(self.denominators / self.links.lengths).sum())
+        return float(np.log(self.denominators).sum()) - self.log_lengths
 
     def table(self) -> CountTable:
-        return table_of(self.entries, self.values, self.links.pairs, null=self.links.null)
+        return table_of(self.inputs, self.outputs, self.values, self.links.pairs, null=self.links.null)
 
 
 def best_positions(table: CountTable, pairs: SentencePairs) -> NDArray[np.int32]:

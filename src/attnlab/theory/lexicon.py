@@ -48,6 +48,16 @@ class Lexicon:
             return self.forward.output_words
         return [] if self.reverse is None else _without_null(self.reverse.input_words)
 
+    @property
+    def known_source_words(self) -> set[str]:
+        """Source words that have an entry; a table may list more, such as those of a longer text."""
+        return _with_entries(self.forward, self.reverse, self.source_words)
+
+    @property
+    def known_target_words(self) -> set[str]:
+        """Target words that have an entry."""
+        return _with_entries(self.reverse, self.forward, self.target_words)
+
     def rows(self) -> pa.Table:
         """The rows of the file; a direction's value is missing where it has no entry."""
         width = len(self.target_words) + 1  # NULL is behind the words of its side
@@ -58,7 +68,7 @@ class Lexicon:
         if self.reverse is not None:
             keys = self.reverse.outputs.astype(np.int64) * width + self.reverse.inputs
             entries["reverse"] = keys, self.reverse.values
-        every = distinct(np.concatenate([keys for keys, _ in entries.values()]))
+        every = distinct([keys for keys, _ in entries.values()])
         columns = {}
         for name, (keys, values) in entries.items():
             columns[name] = np.full(len(every), np.nan)
@@ -152,6 +162,13 @@ def _direction(inputs: _Words, outputs: _Words, values: Floats) -> CountTable:
     words = [*inputs.words, NULL] if null else inputs.words
     ids = [side.ids[order].astype(np.int32) for side in (inputs, outputs)]
     return check_table(CountTable(ids[0], ids[1], values[order], words, outputs.words))
+
+
+def _with_entries(as_inputs: CountTable | None, as_outputs: CountTable | None, words: list[str]) -> set[str]:
+    ids = as_inputs.inputs if as_inputs is not None else as_outputs.outputs if as_outputs is not None else ()
+    there = np.zeros(len(words) + 1, dtype=bool)  # NULL comes behind the words
+    there[ids] = True
+    return {word for word, known in zip(words, there[:-1].tolist(), strict=True) if known}
 
 
 def _without_null(words: list[str]) -> list[str]:

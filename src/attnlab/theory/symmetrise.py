@@ -84,7 +84,7 @@ def symmetrised(direction: Direction, forward: Alignment, reverse: Alignment) ->
     if direction == "intersection":
         return forward.with_keys(np.intersect1d(forward.keys, reverse.keys, assume_unique=True))
     if direction == "union":
-        return forward.with_keys(distinct(np.concatenate((forward.keys, reverse.keys))))
+        return forward.with_keys(distinct([forward.keys, reverse.keys]))
     return grow_diag_final_and(forward, reverse)
 
 
@@ -105,7 +105,7 @@ def grow_diag_final_and(forward: Alignment, reverse: Alignment) -> Alignment:
     eight neighbours that is in the union and has a word on either side without a link; again, until nothing is added.
     *Final-and*: add links of the forward, then of the reverse direction of which both words have none.
     """
-    union = distinct(np.concatenate((forward.keys, reverse.keys)))
+    union = distinct([forward.keys, reverse.keys])
     points = forward.with_keys(union)
     active = np.isin(union, forward.keys, assume_unique=True) & np.isin(union, reverse.keys, assume_unique=True)
     source_used = np.zeros(len(forward.pairs.source), dtype=bool)
