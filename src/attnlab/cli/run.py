@@ -85,6 +85,7 @@ def _print(result: Any) -> None:
                 "" if part.interval is None else f"{part.interval[0]:.3g} to {part.interval[1]:.3g}",
                 part.detail,
             )
-    screen.print(table)
+    if result.findings:
+        screen.print(table)
     for note in result.notes:
         screen.print(f"Note: {note}", style="dim", highlight=False)
