@@ -143,13 +143,13 @@ class _Side(NamedTuple):
     @classmethod
     def of_lines(cls, lines: pa.Array) -> "_Side":
         """Cut lines into words at white space, and number the words in the order in which they come."""
-        split = pc.ascii_split_whitespace(pc.ascii_trim_whitespace(lines))
+        split = pc.ascii_split_whitespace(lines)
         offsets = split.offsets.to_numpy().astype(np.int64)
         encoded = split.flatten().dictionary_encode()
         ids, words = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
         if "" not in words:
             return cls(ids, offsets, words)
-        # An empty line is split into one empty word: take it out again.
+        # White space at either end of a line, its newline too, makes an empty word: take it out again.
         nothing = words.index("")
         there = ids != nothing
         offsets = np.concatenate(([0], np.cumsum(there, dtype=np.int64)))[offsets]

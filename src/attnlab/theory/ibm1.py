@@ -94,21 +94,25 @@ class _Training:
                 self._chunks.append(chunk)
         self.numbers = [self.entries.numbers(chunk) for chunk in self.chunks()]
         self.inputs, self.outputs = self.entries.words()
+        # An input word's entries stand together: where each word's begin, and how many they are.
+        self.rows = np.flatnonzero(np.diff(self.inputs, prepend=-1))
+        self.row_lengths = np.diff(self.rows, append=len(self.inputs))
         self.denominators = links.lengths.astype(np.float64)
         self.log_lengths = float(np.log(self.denominators).sum())
         self.values = np.ones(len(self.inputs))
+        self.counts = np.empty_like(self.values)
 
     def chunks(self) -> Iterable[Chunk]:
         return self.links.chunks() if self._chunks is None else self._chunks
 
     def update(self) -> None:
         """One iteration: expected counts by the table so far, then the table under which they are likeliest."""
-        counts = np.zeros(len(self.values))
+        counts, self.counts = self.counts, self.values  # two arrays change places: new memory costs more than sums
+        counts.fill(0)
         for chunk, numbers in zip(self.chunks(), self.numbers, strict=True):
             counts[numbers] += chunk.per_entry(1 / self.denominators[chunk.tokens])
         counts *= self.values
-        totals = np.bincount(self.inputs, weights=counts)
-        counts /= totals[self.inputs]
+        counts /= np.repeat(np.add.reduceat(counts, self.rows), self.row_lengths)
         self.values = counts
         # sum over l of Trans(y_t | x_l), for every output token
         for chunk, values in self.valued():

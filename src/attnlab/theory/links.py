@@ -166,8 +166,12 @@ class Entries:
 
     def words(self) -> tuple[Ids, Ids]:
         """The input and the output word of each entry."""
-        inputs = self.keys // self.outputs
-        return inputs.astype(np.int32), (self.keys - inputs * self.outputs).astype(np.int32)
+        keys = self.keys
+        count = int(keys[-1]) // self.outputs + 1 if len(keys) else 0
+        bounds = np.arange(count + 1, dtype=np.int64) * self.outputs
+        lengths = np.diff(np.searchsorted(keys, bounds))  # keys rise: no division of each is needed
+        inputs = np.repeat(np.arange(count, dtype=np.int32), lengths)
+        return inputs, (keys - np.repeat(bounds[:-1], lengths)).astype(np.int32)
 
 
 def distinct(parts: Sequence[Ints]) -> Ints:
