@@ -93,7 +93,7 @@ def fast_align(source: Path, target: Path, folder: Path) -> float:
     lines = zip(*(path.read_text(encoding="utf-8").split("\n")[:-1] for path in (source, target)), strict=True)
     joined.write_text("".join(f"{s} ||| {t}\n" for s, t in lines), encoding="utf-8")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = ["fast_align", "-i", str(joined), "-I", str(ITERATIONS), "-p", "0"]
+    command = ["fast_align", "-i", str(joined), "-I", str(ITERATIONS), "-N"]
 
     def work() -> None:
         with (folder / "theirs").open("wb") as out:
