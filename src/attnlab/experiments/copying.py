@@ -361,48 +361,32 @@ def figures(outcomes: list[Outcome]) -> dict[str, alt.TopLevelMixin]:
             layer=curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy"),
             title="Accuracy of every seed",
         ),
-        "knowledge": panels(
-            [
-                {"setting": row["setting"], "seed": row["seed"], "step": row["step"], "what": what, "share": row[key]}
-                for row in early
-                for what, key in (("lexical probe", "probe_accuracy"), ("attention", "attention_accuracy"))
-            ],
-            column="setting",
-            layer=curves(
-                x="step",
-                y="share",
-                group="seed",
-                colour="what",
-                colours=CONTRAST,
-                x_title="updates",
-                y_title="right position is the largest",
-            ),
+        "knowledge": two_curves(
+            early,
+            {"lexical probe": "probe_accuracy", "attention": "attention_accuracy"},
+            y_title="right position is the largest",
             title="Where lexical knowledge and attention point",
         ),
     }
-    late = [row for row in table if row["step"] > WITHIN]
-    if late:
-        continued = {(row["setting"], row["seed"]) for row in late}
-        drawn["continued"] = panels(
-            [
-                {"setting": row["setting"], "seed": row["seed"], "step": row["step"], "what": what, "share": row[key]}
-                for row in table
-                if (row["setting"], row["seed"]) in continued
-                for what, key in (
-                    ("token accuracy", "accuracy"),
-                    ("attention at the right position", "attention_accuracy"),
-                )
-            ],
-            column="setting",
-            layer=curves(
-                x="step",
-                y="share",
-                group="seed",
-                colour="what",
-                colours=CONTRAST,
-                x_title="updates",
-                y_title="share of the outputs",
-            ),
+    continued = {(row["setting"], row["seed"]) for row in table if row["step"] > WITHIN}
+    if continued:
+        drawn["continued"] = two_curves(
+            [row for row in table if (row["setting"], row["seed"]) in continued],
+            {"token accuracy": "accuracy", "attention at the right position": "attention_accuracy"},
+            y_title="share of the outputs",
             title=f"Seeds that had not learned by step {WITHIN}, continued to step {LATE}",
         )
     return drawn
+
+
+def two_curves(table: Table, metrics: Mapping[str, str], *, y_title: str, title: str) -> alt.TopLevelMixin:
+    """Two metrics of every seed, given by the name each is shown under, a panel for each setting."""
+    rows = [
+        {"setting": row["setting"], "seed": row["seed"], "step": row["step"], "what": what, "share": row[metric]}
+        for row in table
+        for what, metric in metrics.items()
+    ]
+    layer = curves(
+        x="step", y="share", group="seed", colour="what", colours=CONTRAST, x_title="updates", y_title=y_title
+    )
+    return panels(rows, column="setting", layer=layer, title=title)
