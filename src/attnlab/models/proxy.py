@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attnlab.errors import UsageError
+from attnlab.models.classifier import log_probabilities
+from attnlab.models.initial import embedding, uniform
 from attnlab.seeds import torch_generator
 
 Optimiser = Literal["sgd", "adam"]
@@ -91,6 +93,36 @@ class Proxy(nn.Module):
             pairs = order[int(ends[first - 1]) if first else 0 : int(ends[min(first + step, len(rows)) - 1])]
             values[pairs] = table[where[pairs] - first, outputs[pairs]]
         return values
+
+
+class TextProxy(nn.Module):
+    """The proxy of labelled texts: p = sigmoid(1/L sum_l w^T e_{x_l}) for two classes, softmax with K rows w for more.
+
+    Starting values as in ``nn.Embedding`` and ``nn.Linear``, without a bias. ``size`` is P3's 256.
+    """
+
+    def __init__(self, words: int, classes: int = 2, size: int = 256, *, seed: int = 0) -> None:
+        super().__init__()
+        for name, value, least in (("words", words, 1), ("classes", classes, 2), ("size", size, 1)):
+            if value < least:
+                raise UsageError(f"The proxy needs {name} of at least {least}, not {value}.")
+        generator = torch_generator(seed, "text proxy")
+        self.embedding = embedding(words, size, generator=generator)
+        self.weight = uniform(1 if classes == 2 else classes, size, bound=size**-0.5, generator=generator)
+
+    def forward(self, words: Tensor, offsets: Tensor) -> Tensor:
+        """Log-probabilities (texts, classes) of ragged texts: ``words`` (tokens,), ``offsets`` (texts + 1,)."""
+        mean = functional.embedding_bag(words, self.embedding, offsets, mode="mean", include_last_offset=True)
+        return log_probabilities(mean @ self.weight.T)
+
+    @torch.no_grad()
+    def text_scores(self, words: Tensor, offsets: Tensor) -> Tensor:
+        """The logits (texts, 1 or classes), summed from the words' own, which are far smaller than embeddings."""
+        return functional.embedding_bag(words, self.word_scores(), offsets, mode="mean", include_last_offset=True)
+
+    def word_scores(self) -> Tensor:
+        """w^T e_i (words, 1 or classes): what a word adds to a text's logit, and beta_px's log-odds where it is 1."""
+        return self.embedding @ self.weight.T
 
 
 def train(

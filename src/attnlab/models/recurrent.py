@@ -98,14 +98,20 @@ class Recurrent(nn.Module):
         embedding: Tensor | None = None,
         initial: RecurrentState | None = None,
         generator: torch.Generator | None = None,
+        gates: Tensor | None = None,
     ) -> RecurrentOutput:
         """Read ``inputs``: vectors (batch, length, input), or with an ``embedding`` (words, input) ids (batch, length).
 
         ``lengths`` (batch,): how many positions of each sequence count, all if None. ``initial``: the states to start
-        from, zeros if None. ``generator`` draws dropout. Token ids are the faster input: what the first layer makes of
-        a word is computed once for all its positions.
+        from, zeros if None. ``generator`` draws dropout. ``gates`` (batch, length): what each position's vector is
+        multiplied by, 1 if None; a loss's derivative to them is the positions' influence (P3 5.1). Token ids are the
+        faster input: what the first layer makes of a word is computed once for all its positions.
         """
         self._check_inputs(inputs, embedding)
+        if gates is not None and (gates.shape != inputs.shape[:2] or gates.dtype != self._dtype):
+            raise UsageError(
+                f"The gates are {_described(gates)}; {tuple(inputs.shape[:2])} of {self._dtype} is right, one a position."
+            )
         packing = _packing(inputs, lengths)
         starts = self._starts(initial, packing)
         tokens = None
@@ -113,20 +119,28 @@ class Recurrent(nn.Module):
         if embedding is not None:
             vectors, tokens = _table(embedding, vectors)
         run = self._library_layer if _on_gpu(vectors) else self._layer
+        scales = None if gates is None else packing.pack(gates)  # (rows,)
         finals: list[list[Tensor]] = []
         for layer in range(self.layers):
-            states, *final = run(layer, vectors, tokens, starts[layer], packing)
+            states, *final = run(layer, vectors, tokens, scales, starts[layer], packing)
             finals.append(final)
             if layer + 1 < self.layers:
-                vectors, tokens = self._dropped(packing.pack(states), generator), None
+                vectors, tokens, scales = self._dropped(packing.pack(states), generator), None, None
         return RecurrentOutput(states, self._final(finals, packing))
 
     def _layer(
-        self, layer: int, vectors: Tensor, tokens: Tensor | None, start: list[Tensor | None], packing: Packing
+        self,
+        layer: int,
+        vectors: Tensor,
+        tokens: Tensor | None,
+        scales: Tensor | None,
+        start: list[Tensor | None],
+        packing: Packing,
     ) -> tuple[Tensor, ...]:
         """A layer's states (batch, length, directions * hidden), then its final states (batch, directions, hidden).
 
-        It reads ``vectors`` (rows, input), or those of ``vectors`` (words, input) that ``tokens`` (rows,) name.
+        It reads ``vectors`` (rows, input), or those of ``vectors`` (words, input) that ``tokens`` (rows,) name, each
+        multiplied by its one of ``scales`` (rows,).
         """
         weights_ih, weights_hh, biases_ih, biases_hh = self._parameters_of(layer)
         size, words = self.hidden_size, len(vectors)
@@ -137,20 +151,38 @@ class Recurrent(nn.Module):
             bias_of_r_and_z, bias_of_u = torch.split(torch.stack(biases_hh), [2 * size, size], 1)
             bias = bias + functional.pad(bias_of_r_and_z, (0, size))
         weight = weights_ih[0] if self.directions == 1 else torch.cat(weights_ih)
-        projected = functional.linear(vectors, weight, bias.flatten()).view(words, self.directions, -1)
-        if self.cell == "gru":
-            r_and_z, n = torch.split(projected, [2 * size, size], 2)
-            projected = torch.cat([r_and_z, bias_of_u.expand(words, -1, -1), n], 2)
+        at_once = bias.flatten() if scales is None else None  # scaled is the product alone: the bias comes after it
+        projected = functional.linear(vectors, weight, at_once).view(words, self.directions, -1)
+
+        def arranged(rows: Tensor) -> Tensor:
+            """With the GRU's recurrent bias of u where its recurrence wants it."""
+            if self.cell == "lstm":
+                return rows
+            r_and_z, n = torch.split(rows, [2 * size, size], 2)
+            return torch.cat([r_and_z, bias_of_u.expand(len(rows), -1, -1), n], 2)
+
+        if scales is None:
+            projected = arranged(projected)
         if tokens is not None or self.directions == 2:
             index = torch.arange(words) if tokens is None else tokens
             projected = functional.embedding(packing.read(index, self.directions), projected.flatten(0, 1))
+        if scales is not None:
+            read = scales[:, None] if self.directions == 1 else torch.stack([scales, scales[packing.mirror]], 1)
+            projected = arranged(torch.addcmul(bias, projected, read[..., None]))
         return (lstm if self.cell == "lstm" else gru)(packing, projected, *start, *weights_hh)
 
     def _library_layer(
-        self, layer: int, vectors: Tensor, tokens: Tensor | None, start: list[Tensor | None], packing: Packing
+        self,
+        layer: int,
+        vectors: Tensor,
+        tokens: Tensor | None,
+        scales: Tensor | None,
+        start: list[Tensor | None],
+        packing: Packing,
     ) -> tuple[Tensor, ...]:
         """The same by the library's fused kernels."""
         rows = vectors if tokens is None else functional.embedding(tokens, vectors)
+        rows = rows if scales is None else rows * scales[:, None]
         zeros = rows.new_zeros(packing.batch, self.directions, self.hidden_size)
         states = [(zeros if state is None else state).transpose(0, 1).contiguous() for state in start]
         weights = [p for of_direction in zip(*self._parameters_of(layer), strict=True) for p in of_direction]

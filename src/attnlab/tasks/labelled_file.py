@@ -38,13 +38,18 @@ class LabelledTexts:
 
 def read_labelled(path: Path, text: str = "text", label: str = "label") -> LabelledTexts:
     """The texts in column ``text`` and their labels in column ``label``; .csv, .tsv and .jsonl may be .gz or .xz."""
+    texts, labels = read_columns(path, [text, label])
+    return _paired(texts, labels, path)
+
+
+def read_columns(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
+    """The columns named, in that order, as texts: an empty one where a row has no value."""
     path = Path(path)
     form = _form(path)
-    if text == label:
-        raise UsageError(f"Text and label cannot both be the column {text!r}.")
+    if len(set(wanted)) < len(wanted):
+        raise UsageError(f"Text and label cannot both be the column {wanted[0]!r}.")
     readers = {"csv": _read_csv, "tsv": _read_tsv, "jsonl": _read_jsonl, "parquet": _read_parquet}
-    texts, labels = readers[form](path, [text, label])
-    return _paired(texts, labels, path)
+    return readers[form](path, wanted)
 
 
 def _form(path: Path) -> str:

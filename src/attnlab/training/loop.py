@@ -122,7 +122,7 @@ class _Training:
             last = _last_step(self.rows, schedule)
             done = self.step >= last or (self.reached >= last and not _missing(self.rows, self.stored, schedule))
             stopped = not done and interrupted is not None and interrupted()
-            pinned = schedule.keep and self.step in schedule.evaluations
+            pinned = self.step in _kept(self.rows, schedule)
             if done or stopped or pinned or (self.step and self.step % schedule.checkpoint_every == 0):
                 self._write_metrics()  # first: what a checkpoint has behind it is not measured again
                 self._save(pinned)
@@ -169,8 +169,7 @@ class _Training:
             "metrics": _ordered({step: row for step, row in self.rows.items() if step <= self.step}),
             "inexact": self.inexact,
         }
-        kept = self.schedule.evaluations if self.schedule.keep else ()
-        self.run.save(Checkpoint(self.step, tensors, record), pinned=kept)
+        self.run.save(Checkpoint(self.step, tensors, record), pinned=_kept(self.rows, self.schedule))
         self.run.write_timing(self._timing())
         self.reached = max(self.reached, self.step)
         self.stored.add(self.step)
@@ -225,7 +224,16 @@ def _missing(rows: dict[int, Row], stored: Collection[int], schedule: Schedule) 
     """Steps of evaluations the schedule still wants: not measured yet, or their weights to be kept and not there."""
     last = _last_step(rows, schedule)
     wanted = [step for step in schedule.evaluations if step <= last]
-    return [step for step in wanted if step not in rows or (schedule.keep and step not in stored)]
+    kept = _kept(rows, schedule)
+    return [step for step in wanted if step not in rows or (step in kept and step not in stored)]
+
+
+def _kept(rows: dict[int, Row], schedule: Schedule) -> Collection[int]:
+    """Steps whose weights are to be kept, as far as ``rows`` says."""
+    if schedule.keep == "best":
+        measured = [step for step in schedule.evaluations if step in rows]
+        return [max(measured, key=lambda step: rows[step]["accuracy"])] if measured else []
+    return schedule.evaluations if schedule.keep else ()
 
 
 def _wanted(rows: dict[int, Row], schedule: Schedule) -> list[Row]:

@@ -11,13 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attnlab.errors import UsageError
 from attnlab.models.seq2seq import Prediction, Seq2Seq
 from attnlab.seeds import numpy_generator, torch_generator
 from attnlab.tasks.batch import PairBatch
 from attnlab.training.metrics import Row, pair_metrics
-from attnlab.training.spec import CopyingSpec, RunSpec, Seq2SeqSpec, SstSpec, Train
+from attnlab.training.spec import CopyingSpec, ProxySpec, RunSpec, Seq2SeqSpec, SstSpec, TopicsSpec
+from attnlab.training.texts import ClassifierProblem, ProxyProblem
 from attnlab.training.topics import SstProblem, TopicProblem
+from attnlab.training.trained import choose_trained
 
 
 class Problem(Protocol):
@@ -86,22 +87,12 @@ class PairProblem:
         return prediction
 
 
-def choose_trained(model: nn.Module, attention: list[nn.Parameter], train: Train) -> dict[str, nn.Parameter]:
-    """Freeze what ``train`` leaves alone and return the rest by name."""
-    ours = {id(parameter) for parameter in attention}
-    chosen = {}
-    for name, parameter in model.named_parameters():
-        wanted = train == "all" or (id(parameter) in ours) == (train == "attention-only")
-        parameter.requires_grad_(wanted)
-        if wanted:
-            chosen[name] = parameter
-    if not chosen:
-        raise UsageError(f"train = {train} leaves no parameter to train in this model.")
-    return chosen
-
-
 def build_problem(spec: RunSpec, device: torch.device | str = "cpu") -> Problem:
     """The problem that ``spec`` describes."""
     if isinstance(spec.task, CopyingSpec):
         return PairProblem(spec, device)
-    return SstProblem(spec, device) if isinstance(spec.task, SstSpec) else TopicProblem(spec, device)
+    if isinstance(spec.task, TopicsSpec):
+        return TopicProblem(spec, device)
+    if isinstance(spec.task, SstSpec):
+        return SstProblem(spec, device)
+    return ProxyProblem(spec, device) if isinstance(spec.model, ProxySpec) else ClassifierProblem(spec, device)

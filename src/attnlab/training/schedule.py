@@ -1,19 +1,21 @@
 """How long a run goes on and when it is measured: everything about a run that does not change its trajectory."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from attnlab.training.spec import Count, Record, Share
 
 Step = Annotated[int, Field(ge=0)]
+Keep = bool | Literal["best"]
 
 
 class Schedule(Record):
     """Train for ``steps`` updates, evaluate after each number of updates in ``evaluations``.
 
     ``stop_at``: end at the first evaluation whose accuracy exceeds it. ``checkpoint_every``: the most updates a kill
-    can cost. ``keep``: keep the weights of every evaluation, not only of the last two checkpoints.
+    can cost. ``keep``: keep the weights of every evaluation, or those of the ``best`` one (the first of highest accuracy),
+    not only of the last two checkpoints.
 
     >>> Schedule.every(10, steps=25).evaluations
     (0, 10, 20, 25)
@@ -23,7 +25,7 @@ class Schedule(Record):
     evaluations: tuple[Step, ...]
     stop_at: Share | None = None
     checkpoint_every: Count = 100
-    keep: bool = False
+    keep: Keep = False
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -41,7 +43,7 @@ class Schedule(Record):
         steps: int,
         stop_at: float | None = None,
         checkpoint_every: int = 100,
-        keep: bool = False,
+        keep: Keep = False,
     ) -> "Schedule":
         """Evaluate at the start, every ``interval`` steps and at the end."""
         evaluations = tuple(sorted({*range(0, steps + 1, interval), steps}))

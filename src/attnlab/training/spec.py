@@ -6,6 +6,7 @@ it (they are in `attnlab.training.schedule`), so a run can be continued and shar
 
 import json
 from hashlib import sha256
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 import torch
@@ -13,12 +14,15 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 
 from attnlab.errors import UsageError
 from attnlab.models.attention import AttentionMode, Combine, Score
+from attnlab.models.classifier import Classifier, TextAttention, TextScore
+from attnlab.models.proxy import TextProxy
 from attnlab.models.readout import ReadoutKind
 from attnlab.models.recurrent import Cell
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.models.topic import Below, ClassifierKind, TopicModel, make_classifier
 from attnlab.seeds import numpy_generator
 from attnlab.tasks import copying
+from attnlab.tasks import labelled_text
 from attnlab.tasks import topics as topic_tasks
 from attnlab.tasks.sst import Classes, Corpus, read_sst, sst_folder
 
@@ -189,6 +193,31 @@ class SstSpec(Record):
         return read_sst(sst_folder(), self.classes, padded=self.padded)
 
 
+class LabelledTextSpec(Record):
+    """A corpus of labelled texts by name: see `attnlab.tasks.labelled_text.load_corpus`.
+
+    ``content``: what its texts are, in 16 digits; they alone are the task's part of a run's id, and a corpus that is
+    found with another content is refused. `of_corpus` fills it in.
+    """
+
+    kind: Literal["text"] = "text"
+    corpus: str
+    vocabulary: labelled_text.VocabularyRule = "text"
+    content: str
+
+    def identity(self) -> dict[str, Any]:
+        return {"kind": self.kind, "content": self.content}
+
+    def build(self) -> labelled_text.Corpus:
+        found = labelled_text.load_corpus(self.corpus, vocabulary=self.vocabulary)
+        if found.content != self.content:
+            raise UsageError(
+                f"The corpus {self.corpus} has changed: its content is {found.content}, and the run was planned for "
+                f"{self.content}; plan it again, or bring the old files back."
+            )
+        return found
+
+
 class Seq2SeqSpec(Record):
     """The network of P3 2.1: see `attnlab.models.seq2seq.Seq2Seq`."""
 
@@ -244,6 +273,48 @@ class TopicModelSpec(Record):
         )
 
 
+class VectorsSpec(Record):
+    """A file of word vectors in GloVe's form; ``content``, 16 digits of its hash, is its part of a run's id."""
+
+    path: str
+    content: str
+
+    def identity(self) -> dict[str, Any]:
+        return {"content": self.content}
+
+
+class ClassifierSpec(Record):
+    """The network of P3 2.4: see `attnlab.models.classifier.Classifier`."""
+
+    kind: Literal["classifier"] = "classifier"
+    embedding_size: Count = 300
+    hidden: Count = 256
+    cell: Cell = "lstm"
+    score: TextScore = "mlp"
+    bidirectional: bool = True
+    attention: TextAttention = "learned"
+    vectors: VectorsSpec | None = None
+
+    def build(self, words: tuple[str, ...], classes: int, seed: int) -> Classifier:
+        settings = self.model_dump(exclude={"kind", "vectors"})
+        vectors = None
+        if self.vectors is not None:
+            from attnlab.tasks.vectors import read_vectors
+
+            vectors = read_vectors(Path(self.vectors.path), words)
+        return Classifier(len(words), classes, seed=seed, vectors=vectors, **settings)
+
+
+class ProxySpec(Record):
+    """The bag-of-words proxy of P3 2.3 on labelled texts: see `attnlab.models.proxy.TextProxy`."""
+
+    kind: Literal["proxy"] = "proxy"
+    size: Count = 256
+
+    def build(self, words: int, classes: int, seed: int) -> TextProxy:
+        return TextProxy(words, classes, self.size, seed=seed)
+
+
 class AdamSpec(Record):
     """Adam; the defaults are PyTorch's."""
 
@@ -276,14 +347,18 @@ def _kind(default: str) -> Discriminator:
     return Discriminator(told)
 
 
-TaskSpec = Annotated[CopyingSpec | TopicsSpec | SstSpec, Field(discriminator="kind")]
+TaskSpec = Annotated[CopyingSpec | TopicsSpec | SstSpec | LabelledTextSpec, Field(discriminator="kind")]
 ModelSpec = Annotated[
-    Annotated[Seq2SeqSpec, Tag("seq2seq")] | Annotated[TopicModelSpec, Tag("topic")], _kind("seq2seq")
+    Annotated[Seq2SeqSpec, Tag("seq2seq")]
+    | Annotated[TopicModelSpec, Tag("topic")]
+    | Annotated[ClassifierSpec, Tag("classifier")]
+    | Annotated[ProxySpec, Tag("proxy")],
+    _kind("seq2seq"),
 ]
 OptimiserSpec = Annotated[Annotated[AdamSpec, Tag("adam")] | Annotated[SgdSpec, Tag("sgd")], _kind("adam")]
 
-MODEL_OF = {"copying": "seq2seq", "topics": "topic", "sst": "topic"}
-"""The kind of model that each kind of task is for."""
+MODELS_OF = {"copying": ("seq2seq",), "topics": ("topic",), "sst": ("topic",), "text": ("classifier", "proxy")}
+"""The kinds of model that each kind of task is for."""
 
 
 class RunSpec(Record):
@@ -305,8 +380,8 @@ class RunSpec(Record):
 
     @model_validator(mode="after")
     def _matching(self) -> Self:
-        if self.model.kind != MODEL_OF[self.task.kind]:
-            wanted = MODEL_OF[self.task.kind]
+        if self.model.kind not in MODELS_OF[self.task.kind]:
+            wanted = " or ".join(MODELS_OF[self.task.kind])
             raise ValueError(f"the task {self.task.kind} needs a model of kind {wanted}, not {self.model.kind}")
         if self.batch is None and isinstance(self.task, CopyingSpec):
             raise ValueError("batch = null, all examples at once, needs a task with a training set; copying has none")
@@ -316,9 +391,13 @@ class RunSpec(Record):
     def _trainable(self) -> Self:
         if isinstance(self.model, TopicModelSpec):
             return self
+        if isinstance(self.model, ProxySpec):
+            if self.train != "all":
+                raise ValueError(f"train = {self.train} needs a model with attention; the proxy has none")
+            return self
         if self.train == "attention-only" and (self.model.attention != "learned" or self.model.score == "dot"):
             raise ValueError(
-                "train = attention-only needs learned attention with a bilinear score: there is nothing else to train"
+                "train = attention-only needs learned attention with a score of its own: there is nothing else to train"
             )
         if self.model.attention == "given":
             raise ValueError("attention = given needs weights from a caller; a run knows learned and uniform")
@@ -331,7 +410,7 @@ class RunSpec(Record):
         return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
-UNTOLD = {"adam", "sgd", "seq2seq", "topic"}
+UNTOLD = {"adam", "sgd", "seq2seq", "topic", "classifier", "proxy"}
 """Kinds that may be left out where they are the default, and so are no part of a setting's place."""
 
 RecordType = TypeVar("RecordType", bound=BaseModel)

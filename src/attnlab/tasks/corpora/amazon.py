@@ -1,0 +1,67 @@
+"""Amazon reviews below 400 words, of the multi-domain sentiment set (Blitzer, Dredze and Pereira 2007).
+
+Its labels are those of its files: positive is more than three stars, negative fewer. There is no official split.
+"""
+
+import re
+from pathlib import Path
+
+from attnlab.errors import UsageError
+from attnlab.tasks.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, first
+from attnlab.tasks.opening import read_bytes
+
+DOMAINS = ("books", "dvd", "electronics", "kitchen")
+LABELS = ("negative", "positive")
+_TEXT = re.compile(r"<review_text>(.*?)</review_text>", re.DOTALL)
+
+
+def find(root: Path) -> Found | None:
+    """``books/positive.review`` as the archive unpacks, or ``books.positive.review``, for the four domains."""
+    for folder in (root / "amazon_blitzer", root / "sorted_data_acl", root / "amazon_blitzer" / "sorted_data_acl"):
+        files = [
+            first(folder, f"{domain}/{label}.review", f"{domain}.{label}.review")
+            for domain in DOMAINS
+            for label in LABELS
+        ]
+        if all(files):
+            return Found("positive.review and negative.review", tuple(path for path in files if path))
+    return None
+
+
+def read(found: Found) -> Raw:
+    """The texts between ``<review_text>`` and its end; the files look like XML and are none."""
+    texts: list[str] = []
+    labels: list[int] = []
+    for path in found.train:
+        data = _decoded(read_bytes(path))
+        reviews = _TEXT.findall(data)
+        opened = data.count("<review_text>")
+        if not reviews or len(reviews) != opened:
+            raise UsageError(
+                f"{path} has {opened} times <review_text> and {len(reviews)} whole reviews; as many are expected."
+            )
+        texts += reviews
+        labels += [int("positive" in path.name)] * len(reviews)
+    return Raw(Part(texts, labels))
+
+
+def _decoded(data: bytes) -> str:
+    """The archive does not say its encoding: UTF-8 where the bytes are, else Latin-1, which takes every byte."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+KNOWN = Known(
+    name="amazon",
+    title="Amazon reviews below 400 words",
+    classes=LABELS,
+    find=find,
+    read=read,
+    get="the Multi-Domain Sentiment Dataset (Blitzer, Dredze and Pereira 2007), its four labelled domains: "
+    "sorted_data_acl/books/positive.review and so on",
+    longest=399,
+    paper=PaperSizes(valid=4000, vocabulary=37110),
+    hub=HubSource("fancyzhx/amazon_polarity", ("title", "content"), "label", {0: 0, 1: 1}),
+)
