@@ -1,14 +1,20 @@
 """``attnlab run NAME``: carry out an experiment, or say what it would cost."""
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from attnlab.cli.options import JobsOption, JsonOption, StoreOption, check_device, console, settings, workers
+
+if TYPE_CHECKING:
+    from attnlab.experiments.conduct import Estimate
+    from attnlab.experiments.experiment import Order
 
 
 def _names(incomplete: str) -> list[str]:
@@ -28,6 +34,13 @@ def run(
     seeds: Annotated[
         int | None, typer.Option(help="Only the first N of the experiment's seeds.", show_default="all of the preset")
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Only these rows (corpora) of an experiment that has rows.", show_default="those found"),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the corpora.", envvar="ATTNLAB_DATA", show_default=False)
+    ] = None,
     jobs: JobsOption = None,
     store: StoreOption = Path("runs"),
     out: Annotated[Path, typer.Option(help="Folder that results are written into.")] = Path("results"),
@@ -35,39 +48,58 @@ def run(
 ) -> None:
     """Run an experiment of the papers: train what is missing, decide its claims, write tables and figures."""
     from attnlab.experiments.conduct import conduct, estimate
-    from attnlab.experiments.experiment import check_order
+    from attnlab.experiments.experiment import RowedExperiment, check_order, chosen_rows
     from attnlab.experiments.registry import find_experiment
     from attnlab.training.engine import LocalEngine
     from attnlab.training.progress import watching
     from attnlab.training.store import RunStore
 
+    if data is not None:
+        os.environ["ATTNLAB_DATA"] = str(data)  # the worker processes read the corpora too
     experiment, order = find_experiment(name), check_order(preset, seeds)
+    orders = [replace(order, row=row) for row in chosen_rows(experiment, order.preset, only or ())]
     engine = LocalEngine(workers(jobs), check_device(settings.device))
     runs = RunStore(store)
     if plan:
-        cost = estimate(experiment, order, runs)
-        if as_json:
-            typer.echo(json.dumps(vars(cost), indent=2))
-            return
-        hours = cost.cpu_hours / engine.workers
-        Console().print(
-            f"{experiment.name} at {order.preset}: {cost.runs} runs, {cost.to_train} of them still to be trained "
-            f"(at most {cost.updates} updates).\nAt most {cost.cpu_hours:.2f} CPU hours, {hours * 60:.0f} minutes with "
-            f"{engine.workers} workers, and {cost.bytes / 1e6:.0f} MB of disk.",
-            highlight=False,
+        _plan(
+            [(order, estimate(experiment, order, runs)) for order in orders], experiment.name, engine.workers, as_json
         )
         return
     screen = console()
-    # What repeats the result; where runs and results lie, and how many workers made them, decides nothing.
-    command = f"attnlab run {experiment.name} --preset {order.preset}" + (f" --seeds {seeds}" if seeds else "")
-    with watching(screen) as watch:
-        done = conduct(experiment, order, runs, engine, out, command=command, watch=watch)
+    told = []
+    for order in orders:
+        # What repeats the result; where runs and results lie, and how many workers made them, decides nothing.
+        command = f"attnlab run {experiment.name} --preset {order.preset}"
+        command += (f" --only {order.row}" if order.row else "") + (f" --seeds {seeds}" if seeds else "")
+        with watching(screen) as watch:
+            done = conduct(experiment, order, runs, engine, out, command=command, watch=watch)
+        told.append(json.loads((done.folder / "result.json").read_text(encoding="utf-8")))
+        if not as_json:
+            if not settings.quiet:
+                _print(done.result)
+            typer.echo(str(done.folder))
+    if isinstance(experiment, RowedExperiment):
+        page = experiment.report(out / experiment.name)
+        if not as_json:
+            typer.echo(str(page))
     if as_json:
-        typer.echo((done.folder / "result.json").read_text(encoding="utf-8"), nl=False)
+        typer.echo(json.dumps(told[0] if len(told) == 1 else told, indent=2, ensure_ascii=False))
+
+
+def _plan(costs: "list[tuple[Order, Estimate]]", name: str, workers: int, as_json: bool) -> None:
+    if as_json:
+        rows = [vars(cost) | ({"row": order.row} if order.row else {}) for order, cost in costs]
+        typer.echo(json.dumps(rows[0] if len(rows) == 1 else rows, indent=2))
         return
-    if not settings.quiet:
-        _print(done.result)
-    typer.echo(str(done.folder))
+    for order, cost in costs:
+        row = f", row {order.row}" if order.row else ""
+        Console().print(
+            f"{name} at {order.preset}{row}: {cost.runs} runs, {cost.to_train} of them still to be trained "
+            f"(at most {cost.updates} updates).\nAt most {cost.cpu_hours:.2f} CPU hours, "
+            f"{cost.cpu_hours / workers * 60:.0f} minutes with {workers} workers, "
+            f"and {cost.bytes / 1e6:.0f} MB of disk.",
+            highlight=False,
+        )
 
 
 def _print(result: Any) -> None:

@@ -38,7 +38,7 @@ def conduct(
     command: str,
     watch: Watch | None = None,
 ) -> Conducted:
-    """Run ``experiment`` and write its result folder ``out/<experiment>/<preset>``."""
+    """Run ``experiment`` and write its result folder ``out/<experiment>/<preset>``, or below it that of its row."""
     started = time.monotonic()
     done: dict[str, Trained] = {}
     while True:
@@ -52,7 +52,7 @@ def conduct(
     seconds = time.monotonic() - started
     folder = write_result(
         result,
-        out / experiment.name / order.preset,
+        out / experiment.name / order.preset / order.row,
         experiment=experiment.name,
         order=order,
         command=command,

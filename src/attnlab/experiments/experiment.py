@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import altair as alt
 
@@ -17,10 +19,14 @@ Table = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Order:
-    """Which runs of an experiment are asked for: a preset and, optionally, only the first ``seeds`` of its seeds."""
+    """Which runs of an experiment are asked for: a preset and, optionally, only the first ``seeds`` of its seeds.
+
+    ``row``: which one, of an experiment that has rows.
+    """
 
     preset: Preset = "quick"
     seeds: int | None = None
+    row: str = ""
 
     def first(self, seeds: Sequence[int]) -> list[int]:
         """The first of the experiment's ``seeds``, as many as were asked for."""
@@ -61,6 +67,41 @@ class Experiment(Protocol):
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         """The result, from runs that are all there."""
         ...
+
+
+@runtime_checkable
+class RowedExperiment(Experiment, Protocol):
+    """An experiment with a row for each of several corpora; rows are run, and written, one by one.
+
+    Orders handed to it name their row. A result of such an experiment is of one row.
+    """
+
+    rows: tuple[str, ...]
+
+    def default_rows(self, preset: Preset) -> list[str]:
+        """The rows that are run where none are named."""
+        ...
+
+    def report(self, folder: Path) -> Path:
+        """Write the page over all rows in the experiment's results ``folder``, and say where it is."""
+        ...
+
+
+def chosen_rows(experiment: Experiment, preset: Preset, only: Sequence[str]) -> list[str]:
+    """The rows to run: those named, else the experiment's own choice; [""] for an experiment without rows."""
+    if not isinstance(experiment, RowedExperiment):
+        if only:
+            raise UsageError(f"The experiment {experiment.name} has no rows, so --only has nothing to choose from.")
+        return [""]
+    names = list(dict.fromkeys(name for part in only for name in part.split(",") if name))
+    for name in names:
+        if name not in experiment.rows:
+            close = get_close_matches(name, experiment.rows, n=1)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            raise UsageError(
+                f"The experiment {experiment.name} has no row {name!r}; rows are {', '.join(experiment.rows)}.{hint}"
+            )
+    return names or experiment.default_rows(preset)
 
 
 def check_order(preset: str, seeds: int | None) -> Order:

@@ -1,4 +1,4 @@
-"""Result folders ``results/<experiment>/<preset>/``: result.json, tables as CSV, figures as SVG, PNG and Vega-Lite."""
+"""Result folders ``results/<experiment>/<preset>/[<row>/]``: result.json, tables as CSV, figures."""
 
 import csv
 import json
@@ -44,6 +44,7 @@ def write_result(
         document = {
             "experiment": experiment,
             "preset": order.preset,
+            **({"row": order.row} if order.row else {}),
             "summary": result.summary,
             "claims": [finding.to_json() for finding in result.findings],
             "notes": list(result.notes),

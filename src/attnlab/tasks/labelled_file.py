@@ -9,6 +9,7 @@ import csv
 import difflib
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from attnlab.tasks.sentence_pairs import SentencePairs
 
 ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 _NO_WORD = r"[^\pL\pM\pN']+"
+_QUOTED = re.compile(rb'(?:\A|(?<=[,\n\r]))"(?:[^"]++|"")*+(?P<end>"(?=[,\r\n]|\Z))?')
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,7 @@ def _read_csv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
     data = read_utf8(path)
     header = next(csv.reader(io.StringIO(data[:65536].decode("utf-8", errors="ignore"), newline="")), [])
     _check_columns(path, header, wanted)
+    _check_quotes(path, data)
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(data),
@@ -80,6 +83,20 @@ def _read_csv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
     except pa.ArrowInvalid as error:
         raise UsageError(f"{path} is no whole CSV file ({_first_line(error)}).") from None
     return [table[name].combine_chunks() for name in wanted]
+
+
+def _check_quotes(path: Path, data: bytes) -> None:
+    """Refuse a value whose quotation mark never closes: it would swallow the rows behind it without a word."""
+    for value in _QUOTED.finditer(data):
+        if value["end"] is None:
+            line = data.count(b"\n", 0, value.start()) + 1
+            if value.end() == len(data):
+                raise UsageError(f"{path}, line {line}: the quotation mark that opens a value there is never closed.")
+            close = data.count(b"\n", 0, value.end()) + 1
+            raise UsageError(
+                f"{path}, line {close}: the value in quotation marks that begins in line {line} ends there and is not "
+                "followed by a comma or a new line; quotation marks inside a value are doubled."
+            )
 
 
 def _read_tsv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:

@@ -14,10 +14,9 @@ from attnlab.errors import UsageError
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """The file's bytes, unpacked; a fault while it is open is told in one sentence."""
-    opener = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix.lower(), open)
     try:
-        with opener(path, "rb") as stream:
-            yield cast(IO[bytes], stream)
+        with _open(path) as stream:
+            yield stream
     except FileNotFoundError:
         raise UsageError(f"There is no file {path}.") from None
     except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as fault:
@@ -25,6 +24,14 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     except OSError as fault:
         what = "is a folder; a file is needed" if path.is_dir() else f"cannot be read: {fault.strerror or fault}"
         raise UsageError(f"{path} {what}.") from None
+
+
+def _open(path: Path) -> IO[bytes]:
+    if path.suffix.lower() == ".gz":
+        return cast(IO[bytes], gzip.open(path, "rb"))
+    if path.suffix.lower() == ".xz":
+        return lzma.open(path, "rb")
+    return path.open("rb")
 
 
 def read_bytes(path: Path) -> bytes:

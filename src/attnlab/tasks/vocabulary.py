@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from attnlab.errors import UsageError
 
 VocabularyRule = Literal["text", "released"]
-"""``text``: words with a count of 3 or more, as the paper says. ``released``: also every training word that has a vector
-in the GloVe table, as the paper's code does; that is where its large vocabularies come from."""
+"""``text``: words with a count of 3 or more, as the paper says. ``released``: also every training word that has a
+vector in the GloVe table, as the paper's code does; that is where its large vocabularies come from."""
 
 UNKNOWN = "<unk>"
 LEAST = 3
@@ -27,8 +27,8 @@ def choose_words(
 ) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """The vocabulary, and for each of ``words`` its id there: 0, ``<unk>``, for those without one of their own.
 
-    ``counts``: (words,) occurrences in the training texts. ``unknown``: words that never get an id. ``kept``: words that
-    get one if they occur at all. Ids run by falling count, then alphabetically.
+    ``counts``: (words,) occurrences in the training texts. ``unknown``: words that never get an id. ``kept``: words
+    that get one if they occur at all. Ids run by falling count, then alphabetically.
     """
     chosen = [
         place

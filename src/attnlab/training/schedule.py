@@ -14,8 +14,8 @@ class Schedule(Record):
     """Train for ``steps`` updates, evaluate after each number of updates in ``evaluations``.
 
     ``stop_at``: end at the first evaluation whose accuracy exceeds it. ``checkpoint_every``: the most updates a kill
-    can cost. ``keep``: keep the weights of every evaluation, or those of the ``best`` one (the first of highest accuracy),
-    not only of the last two checkpoints.
+    can cost. ``keep``: keep the weights of every evaluation, or those of the ``best`` one (the first of highest
+    accuracy), not only of the last two checkpoints.
 
     >>> Schedule.every(10, steps=25).evaluations
     (0, 10, 20, 25)

@@ -5,7 +5,7 @@ it (they are in `attnlab.training.schedule`), so a run can be continued and shar
 """
 
 import json
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -22,9 +22,12 @@ from attnlab.models.seq2seq import Seq2Seq
 from attnlab.models.topic import Below, ClassifierKind, TopicModel, make_classifier
 from attnlab.seeds import numpy_generator
 from attnlab.tasks import copying
-from attnlab.tasks import labelled_text
 from attnlab.tasks import topics as topic_tasks
+from attnlab.tasks.labelled_text import Corpus as TextCorpus
+from attnlab.tasks.labelled_text import data_folder, load_corpus
 from attnlab.tasks.sst import Classes, Corpus, read_sst, sst_folder
+from attnlab.tasks.vectors import read_vectors
+from attnlab.tasks.vocabulary import VocabularyRule
 
 NUMERICS = 1
 """Raised whenever training's arithmetic changes, so that old runs are not mistaken for new ones."""
@@ -202,14 +205,14 @@ class LabelledTextSpec(Record):
 
     kind: Literal["text"] = "text"
     corpus: str
-    vocabulary: labelled_text.VocabularyRule = "text"
+    vocabulary: VocabularyRule = "text"
     content: str
 
     def identity(self) -> dict[str, Any]:
         return {"kind": self.kind, "content": self.content}
 
-    def build(self) -> labelled_text.Corpus:
-        found = labelled_text.load_corpus(self.corpus, vocabulary=self.vocabulary)
+    def build(self) -> TextCorpus:
+        found = load_corpus(self.corpus, vocabulary=self.vocabulary)
         if found.content != self.content:
             raise UsageError(
                 f"The corpus {self.corpus} has changed: its content is {found.content}, and the run was planned for "
@@ -274,13 +277,36 @@ class TopicModelSpec(Record):
 
 
 class VectorsSpec(Record):
-    """A file of word vectors in GloVe's form; ``content``, 16 digits of its hash, is its part of a run's id."""
+    """A file of word vectors in GloVe's form, below the folder that ATTNLAB_DATA names unless its path is absolute.
+
+    ``content``, 16 digits of its hash, is its part of a run's id; a file with another content is refused.
+    """
 
     path: str
     content: str
 
+    @classmethod
+    def of_file(cls, path: str) -> Self:
+        """The record of a file that is there."""
+        return cls(path=path, content=_content(data_folder(None) / path))
+
     def identity(self) -> dict[str, Any]:
         return {"content": self.content}
+
+    def read(self, words: tuple[str, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+        """The ids of those ``words`` that have a vector, and their vectors: (n,), (n, size)."""
+        path = data_folder(None) / self.path
+        if (found := _content(path)) != self.content:
+            raise UsageError(f"{path} has changed: its content is {found}, and the run was planned for {self.content}.")
+        vectors = read_vectors(path, words)
+        return torch.from_numpy(vectors.ids), torch.from_numpy(vectors.matrix)
+
+
+def _content(path: Path) -> str:
+    if not path.is_file():
+        raise UsageError(f"There is no file of word vectors {path}.")
+    with path.open("rb") as data:
+        return file_digest(data, "sha256").hexdigest()[:16]
 
 
 class ClassifierSpec(Record):
@@ -297,11 +323,7 @@ class ClassifierSpec(Record):
 
     def build(self, words: tuple[str, ...], classes: int, seed: int) -> Classifier:
         settings = self.model_dump(exclude={"kind", "vectors"})
-        vectors = None
-        if self.vectors is not None:
-            from attnlab.tasks.vectors import read_vectors
-
-            vectors = read_vectors(Path(self.vectors.path), words)
+        vectors = None if self.vectors is None else self.vectors.read(words)
         return Classifier(len(words), classes, seed=seed, vectors=vectors, **settings)
 
 

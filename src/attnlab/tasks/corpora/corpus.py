@@ -10,10 +10,14 @@ from attnlab.tasks.tokens import TokenRule
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Texts and their labels as they stand in the files, before they are cut into words."""
+    """Texts and their labels as they stand in the files, before they are cut into words.
+
+    ``rows``: (texts,) where each stands in its file, where a user may want to know.
+    """
 
     texts: Sequence[str]
     labels: Sequence[int]
+    rows: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +79,10 @@ class Known:
     find: Callable[[Path], Found | None]
     read: Callable[[Found], Raw]
     get: str
-    rule: TokenRule = TokenRule()
+    rule: TokenRule = field(default_factory=TokenRule)
     longest: int | None = None
     training: int | None = None
-    paper: PaperSizes = field(default=PaperSizes())
+    paper: PaperSizes = field(default_factory=PaperSizes)
     hub: HubSource | None = None
 
 

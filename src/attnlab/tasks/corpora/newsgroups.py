@@ -74,7 +74,5 @@ KNOWN = Known(
     "the folders 20news-bydate-train and 20news-bydate-test",
     rule=TokenRule(underscores=True, numbers=True),
     paper=PaperSizes(vocabulary=12488),
-    hub=HubSource(
-        "SetFit/20_newsgroups", ("text",), "label_text", {"rec.sport.baseball": 0, "rec.sport.hockey": 1}
-    ),
+    hub=HubSource("SetFit/20_newsgroups", ("text",), "label_text", {"rec.sport.baseball": 0, "rec.sport.hockey": 1}),
 )

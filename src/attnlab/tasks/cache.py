@@ -1,0 +1,97 @@
+"""Preprocessed data on disk, named by what it was made from.
+
+A cache file holds arrays and a few facts, and the sha256 of both. One that is damaged, cut off or of another form is
+not trusted: the data is made again. Writers put a whole file in place in one move, so processes may write the same one
+at once. A folder that cannot be written to costs time and a warning, nothing else. It may be deleted at any time.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from attnlab.errors import UsageError
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def cache_folder() -> Path:
+    """The folder that ATTNLAB_CACHE names, else attnlab's in the user's cache directory of this system."""
+    if named := os.environ.get("ATTNLAB_CACHE"):
+        return Path(named)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "attnlab" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "attnlab"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
+
+
+def content_key(files: Sequence[Path], *settings: object) -> str:
+    """A name for what these settings make of these files: of their bytes and names, not their dates or folders."""
+    digest = sha256(json.dumps([str(setting) for setting in settings]).encode())
+    for path in files:
+        try:
+            with path.open("rb") as stream:
+                bytes_ = file_digest(stream, "sha256").hexdigest()
+        except OSError as fault:
+            what = "is a folder; a file is needed" if path.is_dir() else f"cannot be read: {fault.strerror or fault}"
+            raise UsageError(f"{path} {what}." if path.exists() else f"There is no file {path}.") from None
+        digest.update(json.dumps([path.parent.name, path.name, bytes_]).encode())
+    return digest.hexdigest()[:32]
+
+
+def read_cached(key: str) -> tuple[dict[str, NDArray[Any]], Any] | None:
+    """The arrays and facts written under ``key``; None if there are none, or none that are whole."""
+    try:
+        with safe_open(_file(key), "numpy") as stored:
+            arrays = {name: stored.get_tensor(name) for name in sorted(stored.keys())}
+            told = stored.metadata() or {}
+        return (arrays, json.loads(told["facts"])) if told.get("sha256") == _digest(arrays, told["facts"]) else None
+    except (OSError, SafetensorError, KeyError, ValueError):
+        return None
+
+
+def write_cached(key: str, arrays: Arrays, facts: object) -> None:
+    """Keep arrays and facts, which JSON can hold, under ``key``."""
+    told = json.dumps(facts)
+    data = save(dict(arrays), {"facts": told, "sha256": _digest(arrays, told)})
+    path = _file(key)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as new:
+            written = Path(new.name)
+            try:
+                new.write(data)
+                new.close()
+                written.replace(path)
+            except OSError:
+                written.unlink(missing_ok=True)
+                raise
+    except OSError as fault:
+        warnings.warn(
+            f"Preprocessed data cannot be kept in {path.parent} ({fault.strerror or fault}) and is made anew each time; "
+            "ATTNLAB_CACHE can name another folder.",
+            stacklevel=2,
+        )
+
+
+def _file(key: str) -> Path:
+    return cache_folder() / f"{key}.safetensors"
+
+
+def _digest(arrays: Arrays, facts: str) -> str:
+    digest = sha256(facts.encode())
+    for name, values in sorted(arrays.items()):
+        digest.update(f"{name} {values.dtype.str} {values.shape}".encode())
+        digest.update(np.ascontiguousarray(values).data)
+    return digest.hexdigest()
