@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from attnlab.cli import align, claims, demo, experiments, forecast, run, store
+from attnlab.cli import align, claims, data, demo, experiments, forecast, run, store
 from attnlab.cli.options import settings
 from attnlab.errors import AttnlabError
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command("forecast", rich_help_panel=DATA)(forecast.forecast)
 app.command("align", rich_help_panel=DATA)(align.align)
+app.add_typer(data.app, name="data", rich_help_panel=DATA)
 app.command("demo", rich_help_panel=PAPERS)(demo.demo)
 app.command("experiments", rich_help_panel=PAPERS)(experiments.experiments)
 app.command("run", rich_help_panel=PAPERS)(run.run)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +26,12 @@ def _names(incomplete: str) -> list[str]:
 
 def run(
     name: Annotated[
-        str, typer.Argument(help="Experiment: see `attnlab experiments`.", autocompletion=_names, show_default=False)
+        str,
+        typer.Argument(
+            help="Experiment: see `attnlab experiments`; or your own as module:Class.",
+            autocompletion=_names,
+            show_default=False,
+        ),
     ],
     preset: Annotated[
         str, typer.Option(help="quick (about two minutes), reduced (at most 2 CPU hours) or paper (its own settings).")
@@ -54,6 +60,8 @@ def run(
     from attnlab.training.progress import watching
     from attnlab.training.store import RunStore
 
+    if ":" in name:
+        sys.path.insert(0, str(Path.cwd()))  # the user's own code lies here, and this process is theirs alone
     if data is not None:
         os.environ["ATTNLAB_DATA"] = str(data)  # the worker processes read the corpora too
     experiment, order = find_experiment(name), check_order(preset, seeds)

@@ -5,13 +5,15 @@ have attention fixed at 1/L, and their probe is beta_uf; in *frozen* runs attent
 that stays as random as it began (A.6); the *proxy* sees bags of words (2.3).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
+from attnlab.errors import UsageError
 from attnlab.experiments.claims import Preset
 from attnlab.experiments.experiment import Order
+from attnlab.tasks.corpora import data_folder, known_corpus
 from attnlab.tasks.labelled_text import Corpus, load_corpus
 from attnlab.training.engine import Job
 from attnlab.training.schedule import Schedule
@@ -23,6 +25,8 @@ ROWS = ("imdb", "ag_news", "20newsgroups", "sst", "amazon", "yelp", "sms")
 """The corpora, in the order of the paper's table; SMS, which the paper leaves out of it, last."""
 LONG = ("imdb", "20newsgroups", "amazon", "yelp")
 """Corpora of long texts: at ``paper`` each costs more CPU hours than a laptop has to spare."""
+
+PROXY_BATCH = 64
 
 SEEDS: Mapping[Role, tuple[int, ...]] = {
     "reference": (20, 21, 22),
@@ -62,6 +66,25 @@ SIZES: Mapping[Preset, Size] = {
 def corpus_of(name: str) -> Corpus:
     """The corpus, read once a process."""
     return load_corpus(name)
+
+
+def found_in_data(names: Sequence[str]) -> list[str]:
+    """Those of the corpora whose files are in the data folder."""
+    root = data_folder(None)
+    found = [name for name in names if known_corpus(name).find(root) is not None]
+    if not found:
+        raise UsageError(f"{root} has none of the corpora {', '.join(names)}; `attnlab data` says how to get them.")
+    return found
+
+
+def default_rows(preset: Preset) -> list[str]:
+    """The corpora that are run where none are named: SST at ``quick``, which is to end in minutes; else all whose files
+    are found, but at ``paper`` only those of short texts. The long ones take days of a laptop's time there: their
+    results are made at ``reduced``, and at ``paper`` only for somebody who names them.
+    """
+    if preset == "quick":
+        return ["sst"]
+    return found_in_data([name for name in ROWS if preset != "paper" or name not in LONG])
 
 
 def seeds_of(role: Role, order: Order) -> list[int]:
@@ -107,9 +130,6 @@ def job(corpus_name: str, role: Role, seed: int, preset: Preset) -> Job:
         keep="best" if role == "reference" else False,
     )
     return Job(label, spec, schedule)
-
-
-PROXY_BATCH = 64
 
 
 def jobs(corpus_name: str, roles: tuple[Role, ...], order: Order) -> list[Job]:

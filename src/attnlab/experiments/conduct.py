@@ -15,6 +15,9 @@ from attnlab.training.problem import build_problem
 from attnlab.training.store import RunStore
 from attnlab.training.sweep import pending, sweep
 
+TIMED_EXAMPLES = 64
+"""Most examples of the evaluation that an estimate times."""
+
 Watch = Callable[[Sequence[Job]], Callable[[Job, Event], None]]
 """Told which jobs are about to be trained; answers with what listens to their events."""
 
@@ -121,9 +124,13 @@ def _settled(experiment: Experiment, order: Order, store: RunStore) -> set[str]:
 
 
 def _timed(job: Job) -> tuple[float, float, int]:
-    """Seconds of an update, seconds of an evaluation, bytes of a checkpoint."""
+    """Seconds of an update, seconds of an evaluation, bytes of a checkpoint.
+
+    An evaluation is timed on few examples and reckoned up, since one of long texts takes minutes.
+    """
+    few = min(job.spec.evaluation_batch, TIMED_EXAMPLES)
     with threads(1):
-        problem = build_problem(job.spec)
+        problem = build_problem(job.spec.model_copy(update={"evaluation_batch": few}))
         optimiser = job.spec.optimiser.build(list(problem.trained_parameters().values()))
         clock = []
         for step in range(4):
@@ -134,7 +141,7 @@ def _timed(job: Job) -> tuple[float, float, int]:
             clock.append(time.perf_counter() - started)
         started = time.perf_counter()
         problem.evaluate(0)
-        evaluation = time.perf_counter() - started
+        evaluation = (time.perf_counter() - started) * job.spec.evaluation_batch / few
     weights = sum(p.numel() * p.element_size() for p in problem.model.parameters())
     moments = 2 * sum(p.numel() * p.element_size() for p in problem.trained_parameters().values())
     return min(clock[1:]), evaluation, weights + moments

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
@@ -29,6 +30,7 @@ class TextRuns:
 
     def __init__(self, order: Order, done: Mapping[str, Trained]) -> None:
         self.order, self.done = order, done
+        self._last: tuple[tuple[str, int], pa.Table] | None = None
         self.corpus: Corpus = corpus_of(order.row)
         self.texts: dict[str, Bags] = evaluated(self.corpus, SIZES[order.preset].texts)
         """The texts that fields are over, by split: ``valid`` and ``train``."""
@@ -47,13 +49,18 @@ class TextRuns:
 
     def field(self, run: Trained, step: int, split: str, name: str) -> ScoreField:
         """``alpha`` or ``gamma`` of a classifier at an evaluation, over the texts of a split."""
-        assert run.run is not None
-        table = run.run.fields(step)
+        table = self._table(run, step)
         of_split = np.asarray(table["split"].combine_chunks().dictionary_decode()) == split
-        column = table[name].combine_chunks()
-        column = column.filter(of_split)
+        column = table[name].combine_chunks().filter(of_split)
         offsets = np.asarray(column.offsets, dtype=np.int64)
         return ScoreField(np.asarray(column.flatten(), dtype=np.float64), offsets - offsets[0])
+
+    def _table(self, run: Trained, step: int) -> pa.Table:
+        """A run's fields at an evaluation; those read last are kept: several are asked for in a row."""
+        assert run.run is not None
+        if self._last is None or self._last[0] != (run.id, step):
+            self._last = (run.id, step), run.run.fields(step)
+        return self._last[1]
 
     def steps(self, run: Trained) -> list[int]:
         """The steps of its evaluations."""

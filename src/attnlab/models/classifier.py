@@ -90,13 +90,17 @@ class Classifier(nn.Module):
         what every word's embedding is multiplied by, see `attnlab.models.recurrent.Recurrent`.
         """
         h = self.encoder(tokens, lengths, embedding=self.embedding, gates=gates).states  # (batch, source, size)
-        outside = padding(lengths, tokens.shape[1])
+        return self.attend(h, lengths, labels=labels)
+
+    def attend(self, h: Tensor, lengths: Tensor, *, labels: Tensor | None = None) -> Classified:
+        """What follows from the states ``h`` (batch, source, size) that the LSTM has made of the texts."""
+        outside = padding(lengths, h.shape[1])
         alpha = self._attention(h, outside)
         context = torch.bmm(alpha.unsqueeze(1), h).squeeze(1)
         gamma = None
         if labels is not None:
             logits = self.output(h)
-            gamma = log_odds(logits, labels[:, None].expand(tokens.shape)).masked_fill(outside, float("-inf"))
+            gamma = log_odds(logits, labels[:, None].expand(outside.shape)).masked_fill(outside, float("-inf"))
         return Classified(log_probabilities(self.output(context)), alpha, gamma)
 
     def score_parameters(self) -> list[nn.Parameter]:

@@ -1,26 +1,122 @@
-"""Leave-one-out: how much the right class's log-odds fall when a word is taken out (slides: Delta_l = y - y_{-l})."""
+"""Leave-one-out influence: what the right class's log-odds lose when a word is taken out (slides: Delta_l = y - y_{-l}).
+
+    loo_l = logit p(y | x_1 ... x_L) - logit p(y | x_1 ... x_{l-1} x_{l+1} ... x_L)
+
+A direction reads a text without word l as it reads the whole text, up to that word. So it starts from the whole text's
+state there and reads only the rest, which halves the work.
+"""
 
 import torch
 from torch import Tensor
 
 from attnlab.agreement.fields import ScoreField
+from attnlab.errors import UsageError
 from attnlab.models.classifier import Classifier, log_odds
-from attnlab.probes.texts import POSITIONS
+from attnlab.models.recurrent import Recurrent, RecurrentState
+from attnlab.probes.frozen import frozen
+from attnlab.probes.texts import POSITIONS, TextBatch, batches
+from attnlab.seeds import numpy_generator, torch_generator
 from attnlab.tasks.batch import Bags
 
 
-@torch.no_grad()
 def leave_one_out(model: Classifier, texts: Bags, positions: int = POSITIONS) -> ScoreField:
-    values = []
-    for row in range(len(texts)):
-        words = texts.words[texts.offsets[row]:texts.offsets[row+1]]
-        n = len(words)
-        at = torch.arange(n - 1)
-        rest = words[at + (at >= torch.arange(n)[:, None])]
-        label = texts.labels[row]
-        out = []
-        for part in rest.split(max(1, positions // n)):
-            seen = model(part, torch.full((len(part),), n-1))
-            out.append(log_odds(seen.log_probabilities, label.expand(len(part))))
-        values.append(torch.cat(out))
-    return values
+    """loo of every position of every text; of the texts without a word about ``positions`` are read at once.
+
+    A text of one word has no rest to read. Where there is nothing to attend to only the output's bias is left, and that
+    is what such a word is measured against.
+
+    >>> texts = Bags(torch.tensor([1, 2, 3, 4]), torch.tensor([0, 3, 4]), torch.tensor([0, 1]))
+    >>> leave_one_out(Classifier(6, embedding_size=4, hidden=3), texts).lengths.tolist()
+    [3, 1]
+    """
+    if not len(texts):
+        raise UsageError("There are no texts to read.")
+    values = torch.empty(len(texts.words), dtype=model.embedding.dtype)
+    with frozen(model), torch.no_grad():
+        directions = [_Direction(model, number) for number in range(model.encoder.directions)]
+        for batch in batches(texts, positions):
+            whole = log_odds(model(batch.tokens, batch.lengths).log_probabilities, batch.labels)
+            states = [direction.read(batch) for direction in directions]
+            without = []
+            for k, length in enumerate(batch.lengths.tolist()):
+                words = batch.tokens[k, :length]
+                of_text = [(d, _of_text(state, k, length)) for d, state in zip(directions, states, strict=True)]
+                without += [
+                    _log_odds_without(model, words, batch.labels[k], left_out, of_text)
+                    for left_out in torch.arange(length).split(max(1, positions // length))
+                ]
+            values[batch.places] = whole.repeat_interleave(batch.lengths) - torch.cat(without)
+    return ScoreField(values.numpy(), texts.offsets.numpy())
+
+
+def sample_for_leave_one_out(texts: Bags, count: int = 400, longest: int = 400, seed: int = 0) -> Tensor:
+    """The rows of ``count`` texts of at most ``longest`` words, or of all such texts if there are fewer, in order."""
+    fitting = (texts.lengths <= longest).nonzero().squeeze(1)
+    drawn = numpy_generator(seed, "leave one out").permutation(len(fitting))[:count]
+    return fitting[torch.from_numpy(drawn).sort().values]
+
+
+class _Direction:
+    """One direction of the encoder by itself. States are in the order in which it reads: (words + 1, ..., hidden), the
+    state before each word and that after the last.
+    """
+
+    def __init__(self, model: Classifier, number: int) -> None:
+        encoder = model.encoder
+        self.reverse, self.embedding = number == 1, model.embedding
+        generator = torch_generator(0)  # its numbers are overwritten at once
+        self.network = Recurrent(encoder.cell, encoder.input_size, encoder.hidden_size, generator=generator)
+        weights = {k: v for k, v in encoder.state_dict().items() if k.endswith("_reverse") == self.reverse}
+        self.network.to(model.embedding.dtype)
+        self.network.load_state_dict({name.removesuffix("_reverse"): value for name, value in weights.items()})
+
+    def read(self, batch: TextBatch) -> RecurrentState:
+        """The states (source + 1, batch, hidden) of whole texts, the longest ones first."""
+        (texts, source), lengths = batch.tokens.shape, batch.lengths
+        tokens = batch.tokens
+        if self.reverse:
+            tokens = tokens.gather(1, (lengths[:, None] - 1 - torch.arange(source)).clamp(min=0))
+        hidden = self.embedding.new_zeros(source + 1, texts, self.network.hidden_size)
+        cell = torch.zeros_like(hidden) if self.network.cell == "lstm" else None
+        for t in range(source):
+            here = (slice(t, t + 1), slice(int((lengths > t).sum())))
+            before = RecurrentState(hidden[here], None if cell is None else cell[here])
+            after = self.network(tokens[here[1], here[0]], embedding=self.embedding, initial=before).final
+            hidden[t + 1, here[1]] = after.hidden[0]
+            if cell is not None:
+                cell[t + 1, here[1]] = after.cell[0]
+        return RecurrentState(hidden, cell)
+
+    def without(self, words: Tensor, left_out: Tensor, states: RecurrentState) -> Tensor:
+        """States (variants, length - 1, hidden), in the text's order, of the text ``words`` (length,) without each of
+        its positions ``left_out`` (variants,). ``states`` (length + 1, hidden): those of the whole text.
+        """
+        last = len(words) - 1
+        if self.reverse:
+            words, left_out = words.flip(0), last - left_out
+        hidden = states.hidden[1:-1].repeat(len(left_out), 1, 1)  # right up to the word that is missing
+        again = left_out[left_out < last]
+        if len(again):
+            start = RecurrentState(states.hidden[again][None], None if states.cell is None else states.cell[again][None])
+            steps = torch.arange(last - int(again.min()))
+            rest = words[(again[:, None] + 1 + steps).clamp(max=last)]
+            read = self.network(rest, last - again, embedding=self.embedding, initial=start).states
+            hidden[torch.arange(last) >= left_out[:, None]] = read[steps < (last - again)[:, None]]
+        return hidden.flip(1) if self.reverse else hidden
+
+
+def _of_text(states: RecurrentState, k: int, length: int) -> RecurrentState:
+    """One text's states (length + 1, hidden) of those of a batch."""
+    cell = None if states.cell is None else states.cell[: length + 1, k]
+    return RecurrentState(states.hidden[: length + 1, k], cell)
+
+
+def _log_odds_without(
+    model: Classifier, words: Tensor, label: Tensor, left_out: Tensor, of_text: list[tuple[_Direction, RecurrentState]]
+) -> Tensor:
+    """The right class's log-odds (variants,) of a text without each of the positions ``left_out``."""
+    if len(words) == 1:
+        return log_odds(model.output.bias[None], label[None])
+    h = torch.cat([direction.without(words, left_out, states) for direction, states in of_text], 2)
+    told = model.attend(h, torch.full((len(h),), h.shape[1])).log_probabilities
+    return log_odds(told, label.expand(len(h)))

@@ -1,7 +1,9 @@
 """What a task hands to training."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,6 +29,19 @@ class PairBatch:
         """The same batch on another device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if value is not None}
         return PairBatch(**moved)
+
+
+class PairTask(Protocol):
+    """A source of pairs without end."""
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of symbols, of input and output alike."""
+        ...
+
+    def batch(self, count: int, rng: np.random.Generator) -> PairBatch:
+        """``count`` pairs that depend on the generator alone."""
+        ...
 
 
 @dataclass(frozen=True)

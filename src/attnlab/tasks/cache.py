@@ -79,8 +79,8 @@ def write_cached(key: str, arrays: Arrays, facts: object) -> None:
                 raise
     except OSError as fault:
         warnings.warn(
-            f"Preprocessed data cannot be kept in {path.parent} ({fault.strerror or fault}) and is made anew each time; "
-            "ATTNLAB_CACHE can name another folder.",
+            f"Preprocessed data cannot be kept in {path.parent} ({fault.strerror or fault}), so it is made anew each "
+            "time; ATTNLAB_CACHE can name another folder.",
             stacklevel=2,
         )
 

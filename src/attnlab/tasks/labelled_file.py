@@ -27,6 +27,7 @@ from attnlab.tasks.sentence_pairs import SentencePairs
 
 ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 _NO_WORD = r"[^\pL\pM\pN']+"
+_HALF = re.compile("[\ud800-\udfff]")
 _QUOTED = re.compile(rb'(?:\A|(?<=[,\n\r]))"(?:[^"]++|"")*+(?P<end>"(?=[,\r\n]|\Z))?')
 
 
@@ -54,6 +55,14 @@ def read_columns(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
     return readers[form](path, wanted)
 
 
+def is_table(path: Path) -> bool:
+    """Whether the name ends as those of the files that can be read."""
+    try:
+        return bool(_form(path))
+    except UsageError:
+        return False
+
+
 def _form(path: Path) -> str:
     endings = [suffix.lower() for suffix in path.suffixes]
     packed = bool(endings) and endings[-1] in (".gz", ".xz")
@@ -69,7 +78,7 @@ def _read_csv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
     data = read_utf8(path)
     header = next(csv.reader(io.StringIO(data[:65536].decode("utf-8", errors="ignore"), newline="")), [])
     _check_columns(path, header, wanted)
-    _check_quotes(path, data)
+    check_quotes(path, data)
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(data),
@@ -85,7 +94,7 @@ def _read_csv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
     return [table[name].combine_chunks() for name in wanted]
 
 
-def _check_quotes(path: Path, data: bytes) -> None:
+def check_quotes(path: Path, data: bytes) -> None:
     """Refuse a value whose quotation mark never closes: it would swallow the rows behind it without a word."""
     for value in _QUOTED.finditer(data):
         if value["end"] is None:
@@ -125,7 +134,10 @@ def _read_jsonl(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
         for name, column in zip(wanted, columns, strict=True):
             if isinstance(row[name], dict | list):
                 raise UsageError(f"{path}, line {number}: {name!r} is a list or an object; a text or number is needed.")
-            column.append("" if row[name] is None else str(row[name]))
+            value = "" if row[name] is None else str(row[name])
+            if not value.isprintable() and _HALF.search(value):
+                raise UsageError(f"{path}, line {number}: {name!r} holds half a character, such as \\ud83d alone.")
+            column.append(value)
     if not columns[0]:
         raise UsageError(f"{path} is empty.")
     return [pa.array(column, pa.large_string()) for column in columns]
@@ -160,7 +172,9 @@ def _check_columns(path: Path, header: Sequence[str], wanted: Sequence[str], whe
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0].rstrip(".")
+    """What the reader says, without characters of the file that a terminal would obey."""
+    line = str(error).splitlines()[0].rstrip(".")
+    return "".join(char if char.isprintable() else "?" for char in line)
 
 
 def _paired(texts: pa.Array, labels: pa.Array, path: Path) -> LabelledTexts:

@@ -4,8 +4,6 @@ Reading gives texts, ``tokens`` cuts them into words, ``vocabulary`` gives the t
 comes out is a ``Corpus`` of ragged word ids. Everything that is left out is counted and named in its notes.
 """
 
-import difflib
-import os
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ from attnlab.errors import UsageError
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.batch import Bags
 from attnlab.tasks.cache import content_key, read_cached, write_cached
-from attnlab.tasks.corpora import KNOWN, Known, Raw
+from attnlab.tasks.corpora import KNOWN, Known, Raw, data_folder, known_corpus
 from attnlab.tasks.own_file import count_rows, hold_out_fifth, parse_groups, read_own
 from attnlab.tasks.tokens import TokenRule, tokenise
 from attnlab.tasks.vectors import find_vectors, read_vectors
@@ -84,7 +82,7 @@ def load_corpus(
         raise UsageError(f"{data_folder(root)} has no {known.title}; needed: {known.get}.")
     files = [*found.files, *([vectors] if vectors else [])]
     return _cached(
-        content_key(files, RULES, unicodedata.unidata_version, name, vocabulary),
+        content_key(files, RULES, unicodedata.unidata_version, name, vocabulary, found.form, len(found.train)),
         lambda: _build(name, known.classes, known.read(found), known.rule, known.longest, split, vectors),
     )
 
@@ -122,26 +120,6 @@ def load_file(
     return _cached(content_key(files, RULES, unicodedata.unidata_version, *settings), build)
 
 
-def known_corpus(name: str) -> Known:
-    """What is known of a corpus; a UsageError that lists the names if it is none."""
-    if name not in KNOWN:
-        close = difflib.get_close_matches(name, KNOWN, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"There is no corpus {name!r}; the corpora are {', '.join(KNOWN)}.{hint}")
-    return KNOWN[name]
-
-
-def data_folder(root: Path | None) -> Path:
-    """``root``, else the folder that ATTNLAB_DATA names; a UsageError if there is none."""
-    named = root or os.environ.get("ATTNLAB_DATA")
-    if not named:
-        raise UsageError("No data folder is given: name one, or set ATTNLAB_DATA to a folder that holds the corpora.")
-    folder = Path(named)
-    if not folder.is_dir():
-        raise UsageError(f"The data folder {folder} is not there.")
-    return folder
-
-
 # --- From texts to word ids ---------------------------------------------------------------------------------------
 
 
@@ -175,7 +153,7 @@ def _build(
         valid = np.sort(numpy_generator(0, "validation", name).choice(valid, MOST_VALID, replace=False))
     for chosen, purpose in ((train, "to train on"), (valid, "to validate on")):
         if missing := [classes[label] for label in np.setdiff1d(np.arange(len(classes)), labels[chosen])]:
-            raise UsageError(f"{name} has no text of the class {missing[0]!r} {purpose}.")
+            raise UsageError(f"{name} has no text of the class {missing[0][:40]!r} {purpose}; each class needs one.")
 
     every = Bags(*map(torch.from_numpy, (tokens.ids, np.append(0, tokens.lengths.cumsum()), labels)))
     bags = [every.select(torch.from_numpy(chosen)) for chosen in (train, valid)]

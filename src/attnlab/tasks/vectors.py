@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 from attnlab.errors import UsageError
 from attnlab.tasks.opening import opened
 
+GET_VECTORS = (
+    "a table of GloVe (Pennington, Socher and Manning 2014, nlp.stanford.edu/projects/glove): "
+    "glove/glove.6B.300d.txt, also .gz or .xz"
+)
 _HEADER = re.compile(rb"\d+ \d+\s*")
 
 
@@ -67,13 +71,15 @@ def read_vectors(path: Path, words: Sequence[str]) -> Vectors:
 
 def find_vectors(root: Path) -> Path:
     """The first file below ``root``/glove; every table of one GloVe release has the same words."""
-    found = sorted(path for ending in ("txt", "txt.gz", "txt.xz") for path in (root / "glove").glob(f"*.{ending}"))
+    found = vector_files(root)
     if not found:
-        raise UsageError(
-            f"{root / 'glove'} has no word vectors; needed: a table of GloVe (Pennington, Socher and Manning 2014, "
-            "nlp.stanford.edu/projects/glove), such as glove.6B.300d.txt, also .gz or .xz."
-        )
+        raise UsageError(f"{root / 'glove'} has no word vectors; needed: {GET_VECTORS}.")
     return found[0]
+
+
+def vector_files(root: Path) -> list[Path]:
+    """The files of word vectors in ``root``/glove."""
+    return sorted(path for ending in ("txt", "txt.gz", "txt.xz") for path in (root / "glove").glob(f"*.{ending}"))
 
 
 def _numbers(path: Path, line: int, fields: list[bytes]) -> list[float]:

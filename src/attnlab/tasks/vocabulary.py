@@ -1,7 +1,7 @@
 """Which words of the training texts have an id of their own; all others share the id of ``<unk>``."""
 
 from collections.abc import Collection, Sequence
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,11 @@ UNKNOWN = "<unk>"
 LEAST = 3
 
 
-def check_vocabulary_rule(rule: str) -> None:
-    """Refuse a rule that is none."""
+def check_vocabulary_rule(rule: str) -> VocabularyRule:
+    """The rule, if it is one."""
     if rule not in get_args(VocabularyRule):
         raise UsageError(f"There is no vocabulary rule {rule!r}; the rules are {', '.join(get_args(VocabularyRule))}.")
+    return cast(VocabularyRule, rule)
 
 
 def choose_words(

@@ -15,7 +15,7 @@ from attnlab.models.seq2seq import Prediction, Seq2Seq
 from attnlab.seeds import numpy_generator, torch_generator
 from attnlab.tasks.batch import PairBatch
 from attnlab.training.metrics import Row, pair_metrics
-from attnlab.training.spec import CopyingSpec, ProxySpec, RunSpec, Seq2SeqSpec, SstSpec, TopicsSpec
+from attnlab.training.spec import CopyingSpec, OwnTaskSpec, ProxySpec, RunSpec, Seq2SeqSpec, SstSpec, TopicsSpec
 from attnlab.training.texts import ClassifierProblem, ProxyProblem
 from attnlab.training.topics import SstProblem, TopicProblem
 from attnlab.training.trained import choose_trained
@@ -48,7 +48,7 @@ class PairProblem:
     """Sequence-to-sequence training on a synthetic task: mean negative log-likelihood of all output words."""
 
     def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
-        assert isinstance(spec.task, CopyingSpec)
+        assert isinstance(spec.task, CopyingSpec | OwnTaskSpec)
         assert isinstance(spec.model, Seq2SeqSpec)
         assert spec.batch is not None
         self.spec, self.device = spec, device
@@ -89,7 +89,7 @@ class PairProblem:
 
 def build_problem(spec: RunSpec, device: torch.device | str = "cpu") -> Problem:
     """The problem that ``spec`` describes."""
-    if isinstance(spec.task, CopyingSpec):
+    if isinstance(spec.task, CopyingSpec | OwnTaskSpec):
         return PairProblem(spec, device)
     if isinstance(spec.task, TopicsSpec):
         return TopicProblem(spec, device)

@@ -20,11 +20,14 @@ from attnlab.models.readout import ReadoutKind
 from attnlab.models.recurrent import Cell
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.models.topic import Below, ClassifierKind, TopicModel, make_classifier
+from attnlab.own import find_own, own_content
 from attnlab.seeds import numpy_generator
 from attnlab.tasks import copying
 from attnlab.tasks import topics as topic_tasks
+from attnlab.tasks.batch import PairTask
+from attnlab.tasks.corpora import data_folder
 from attnlab.tasks.labelled_text import Corpus as TextCorpus
-from attnlab.tasks.labelled_text import data_folder, load_corpus
+from attnlab.tasks.labelled_text import load_corpus
 from attnlab.tasks.sst import Classes, Corpus, read_sst, sst_folder
 from attnlab.tasks.vectors import read_vectors
 from attnlab.tasks.vocabulary import VocabularyRule
@@ -221,6 +224,33 @@ class LabelledTextSpec(Record):
         return found
 
 
+class OwnTaskSpec(Record):
+    """A task of the user's own: ``task`` names a class or function as ``module:name``, ``settings`` its arguments.
+
+    What it makes has a number of words, ``vocabulary``, and ``batch(count, generator) -> PairBatch``, as
+    `attnlab.tasks.copying.CopyingTask` has. The module is imported by name, so it lies where Python finds it, and
+    ``content``, 16 digits of its text's hash, is part of a run's id: a changed task makes another run.
+    """
+
+    kind: Literal["own"] = "own"
+    task: str
+    settings: dict[str, bool | int | float | str] = {}
+    content: str
+
+    @classmethod
+    def of(cls, task: str, **settings: bool | int | float | str) -> Self:
+        """The record of a task whose module is there."""
+        return cls(task=task, settings=settings, content=own_content(task))
+
+    def build(self) -> PairTask:
+        if (found := own_content(self.task)) != self.content:
+            raise UsageError(
+                f"{self.task} has changed: its module's content is {found}, and the run was planned for {self.content}."
+            )
+        task: PairTask = find_own(self.task)(**self.settings)
+        return task
+
+
 class Seq2SeqSpec(Record):
     """The network of P3 2.1: see `attnlab.models.seq2seq.Seq2Seq`."""
 
@@ -369,7 +399,9 @@ def _kind(default: str) -> Discriminator:
     return Discriminator(told)
 
 
-TaskSpec = Annotated[CopyingSpec | TopicsSpec | SstSpec | LabelledTextSpec, Field(discriminator="kind")]
+TaskSpec = Annotated[
+    CopyingSpec | TopicsSpec | SstSpec | LabelledTextSpec | OwnTaskSpec, Field(discriminator="kind")
+]
 ModelSpec = Annotated[
     Annotated[Seq2SeqSpec, Tag("seq2seq")]
     | Annotated[TopicModelSpec, Tag("topic")]
@@ -379,7 +411,13 @@ ModelSpec = Annotated[
 ]
 OptimiserSpec = Annotated[Annotated[AdamSpec, Tag("adam")] | Annotated[SgdSpec, Tag("sgd")], _kind("adam")]
 
-MODELS_OF = {"copying": ("seq2seq",), "topics": ("topic",), "sst": ("topic",), "text": ("classifier", "proxy")}
+MODELS_OF = {
+    "copying": ("seq2seq",),
+    "own": ("seq2seq",),
+    "topics": ("topic",),
+    "sst": ("topic",),
+    "text": ("classifier", "proxy"),
+}
 """The kinds of model that each kind of task is for."""
 
 
@@ -405,8 +443,10 @@ class RunSpec(Record):
         if self.model.kind not in MODELS_OF[self.task.kind]:
             wanted = " or ".join(MODELS_OF[self.task.kind])
             raise ValueError(f"the task {self.task.kind} needs a model of kind {wanted}, not {self.model.kind}")
-        if self.batch is None and isinstance(self.task, CopyingSpec):
-            raise ValueError("batch = null, all examples at once, needs a task with a training set; copying has none")
+        if self.batch is None and isinstance(self.task, CopyingSpec | OwnTaskSpec):
+            raise ValueError(
+                f"batch = null, all examples at once, needs a task with a training set; {self.task.kind} has none"
+            )
         return self
 
     @model_validator(mode="after")

@@ -1,10 +1,9 @@
-"""The corpora that are known by name, one file each: where their files are, how they are read, what the paper says."""
+"""The corpora that are known by name, one file each: where their files are, how they are read, what the paper says.
 
-from attnlab.tasks.corpora import ag_news, amazon, imdb, newsgroups, sms, sst, yelp
-from attnlab.tasks.corpora.corpus import Found, Known, PaperSizes, Part, Raw
+``corpus`` has the records they share, ``known`` the registry, ``hub`` the way through the network.
+"""
 
-KNOWN: dict[str, Known] = {
-    module.KNOWN.name: module.KNOWN for module in (imdb, ag_news, newsgroups, sst, amazon, yelp, sms)
-}
+from attnlab.tasks.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw
+from attnlab.tasks.corpora.known import KNOWN, data_folder, known_corpus
 
-__all__ = ["KNOWN", "Found", "Known", "PaperSizes", "Part", "Raw"]
+__all__ = ["KNOWN", "Found", "HubSource", "Known", "PaperSizes", "Part", "Raw", "data_folder", "known_corpus"]

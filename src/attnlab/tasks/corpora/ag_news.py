@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attnlab.errors import UsageError
 from attnlab.tasks.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, first
-from attnlab.tasks.labelled_file import read_columns
+from attnlab.tasks.labelled_file import check_quotes, read_columns
 from attnlab.tasks.reading import read_utf8
 from attnlab.tasks.tokens import TokenRule
 
@@ -37,7 +37,9 @@ def read(found: Found) -> Raw:
 def _csv(path: Path) -> tuple[list[str], list[str]]:
     """The official form: class, title, description, all quoted, without a header."""
     texts, labels = [], []
-    rows = csv.reader(io.StringIO(read_utf8(path).decode("utf-8"), newline=""), strict=True)
+    data = read_utf8(path)
+    check_quotes(path, data)
+    rows = csv.reader(io.StringIO(data.decode("utf-8"), newline=""))
     try:
         for row in rows:
             if not row:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from attnlab.errors import UsageError
-from attnlab.tasks.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, first
+from attnlab.tasks.corpora.corpus import Found, Known, PaperSizes, Part, Raw, first
 from attnlab.tasks.opening import read_bytes
 
 DOMAINS = ("books", "dvd", "electronics", "kitchen")
@@ -63,5 +63,4 @@ KNOWN = Known(
     "sorted_data_acl/books/positive.review and so on",
     longest=399,
     paper=PaperSizes(valid=4000, vocabulary=37110),
-    hub=HubSource("fancyzhx/amazon_polarity", ("title", "content"), "label", {0: 0, 1: 1}),
 )

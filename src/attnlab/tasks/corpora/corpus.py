@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attnlab.errors import UsageError
 from attnlab.tasks.tokens import TokenRule
 
 
@@ -55,7 +54,11 @@ class PaperSizes:
 
 @dataclass(frozen=True)
 class HubSource:
-    """Where the ``hub`` extra finds the corpus: the dataset's name and configuration, and its columns."""
+    """Where the ``hub`` extra finds the corpus: the dataset's name and configuration, and its columns.
+
+    ``text``: columns that make up the text. ``labels``: the label column's values -> our labels; others are left out.
+    ``test``: the official test split, None without one. ``most``: texts to take at most.
+    """
 
     dataset: str
     text: tuple[str, ...]
@@ -63,6 +66,7 @@ class HubSource:
     labels: dict[object, int]
     configuration: str | None = None
     test: str | None = "test"
+    most: int | None = None
 
 
 @dataclass(frozen=True)
@@ -93,14 +97,3 @@ def first(folder: Path, *names: str) -> Path | None:
             if path.is_file():
                 return path
     return None
-
-
-def as_numbers(path: Path, values: Sequence[str]) -> list[float]:
-    """Ratings as numbers; row 1 is the first one behind the header."""
-    numbers = []
-    for row, value in enumerate(values, 1):
-        try:
-            numbers.append(float(value))
-        except ValueError:
-            raise UsageError(f"{path}, row {row}: a number of stars is expected, not {value[:40]!r}.") from None
-    return numbers

@@ -5,10 +5,11 @@ the first 20,000 that have not 3 stars are read, and no more.
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from attnlab.errors import UsageError
-from attnlab.tasks.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, as_numbers, first
+from attnlab.tasks.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, first
 from attnlab.tasks.labelled_file import read_columns
 from attnlab.tasks.opening import opened
 
@@ -29,41 +30,44 @@ def find(root: Path) -> Found | None:
 def read(found: Found) -> Raw:
     """Reviews and which side of 3 stars they are on."""
     path = found.train[0]
-    if found.form == "CSV":
-        texts, stars = _table(path)
-    else:
-        texts, stars = _json_lines(path)
-    rows = [row for row, number in enumerate(stars) if number != 3]
-    middle = len(stars) - len(rows)
-    part = Part([texts[row] for row in rows], [int(stars[row] > 3) for row in rows])
-    return Raw(part, None, (f"{middle} reviews with 3 stars are left out.",))
+    reviews = _table(path) if found.form == "CSV" else _json_lines(path)
+    texts, labels, middle = [], [], 0
+    for where, text, stars in reviews:
+        if not 1 <= stars <= 5:
+            raise UsageError(f"{path}, {where}: a review has 1 to 5 stars, not {stars:g}.")
+        if 2 < stars < 4:
+            middle += 1
+            continue
+        texts.append(text)
+        labels.append(int(stars >= 4))
+        if len(texts) == MOST and found.form != "CSV":
+            break
+    return Raw(Part(texts, labels), None, (f"{middle} reviews with 3 stars are left out.",))
 
 
-def _table(path: Path) -> tuple[list[str], list[float]]:
-    texts, stars = read_columns(path, ["text", "stars"])
-    return texts.to_pylist(), as_numbers(path, stars.to_pylist())
+def _table(path: Path) -> Iterator[tuple[str, str, float]]:
+    """Where each review stands, its text and its stars."""
+    texts, stars = (column.to_pylist() for column in read_columns(path, ["text", "stars"]))
+    for row, (text, number) in enumerate(zip(texts, stars, strict=True), 1):
+        try:
+            yield f"row {row}", text, float(number)
+        except ValueError:
+            raise UsageError(f"{path}, row {row}: a number of stars is expected, not {number[:40]!r}.") from None
 
 
-def _json_lines(path: Path) -> tuple[list[str], list[float]]:
-    """Reviews up to the last of the first 20,000 that have not 3 stars."""
-    texts: list[str] = []
-    stars: list[float] = []
-    fitting = 0
+def _json_lines(path: Path) -> Iterator[tuple[str, str, float]]:
     with opened(path) as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
                 review = json.loads(line)
-                text, star = review["text"], float(review["stars"])
+                text, stars = review["text"], float(review["stars"])
             except (ValueError, KeyError, TypeError):
-                raise UsageError(f'{path}, line {number} is no review such as {{"stars": 4, "text": "..."}}.') from None
-            texts.append(str(text))
-            stars.append(star)
-            fitting += star != 3
-            if fitting == MOST:
-                break
-    return texts, stars
+                text = None
+            if not isinstance(text, str):
+                raise UsageError(f'{path}, line {number} is no review such as {{"stars": 4, "text": "..."}}.')
+            yield f"line {number}", text, stars
 
 
 KNOWN = Known(
@@ -75,5 +79,5 @@ KNOWN = Known(
     get="the Yelp Open Dataset (www.yelp.com/dataset): yelp/yelp_academic_dataset_review.json; "
     "or a table yelp/yelp_10k_stars.csv with the columns stars and text",
     paper=PaperSizes(vocabulary=41368),
-    hub=HubSource("Yelp/yelp_review_full", ("text",), "label", {0: 0, 1: 0, 3: 1, 4: 1}),
+    hub=HubSource("Yelp/yelp_review_full", ("text",), "label", {0: 0, 1: 0, 3: 1, 4: 1}, test=None, most=MOST),
 )

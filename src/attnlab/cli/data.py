@@ -1,0 +1,210 @@
+"""``attnlab data``: which corpora are known, which are here, and what is in them."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.filesize import decimal
+from rich.table import Table
+from rich.text import Text
+
+from attnlab.cli.options import JsonOption, settings
+from attnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from attnlab.tasks.corpora import PaperSizes
+    from attnlab.tasks.labelled_text import Corpus
+    from attnlab.tasks.sizes import Sizes
+
+app = typer.Typer(help="Labelled texts: what is known, what is here, what is in it.")
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder of the corpora.", envvar="ATTNLAB_DATA", show_default=False),
+]
+_FILE = "A file of your own"
+NOT_KNOWN = "not known"
+CUT = 60
+"""Words of a sample that are printed."""
+
+
+@app.callback(invoke_without_command=True)
+def data(context: typer.Context, data: DataOption = None, as_json: JsonOption = False) -> None:
+    """List the corpora that are known: where each was found, or how to get it."""
+    context.obj = data
+    if context.invoked_subcommand is not None:
+        return
+    rows = _listed(data)
+    if as_json:
+        typer.echo(json.dumps({"data": None if data is None else str(data), "corpora": rows}, indent=2))
+        return
+    screen = Console(highlight=False)
+    table = Table("name", "corpus", "found", "size")
+    for row in rows:
+        found = Text(_harmless(row["found"]), "green") if row["found"] else Text("missing", "yellow")
+        table.add_row(row["name"], row["title"], found, decimal(row["bytes"]) if row["found"] else "")
+    screen.print(table)
+    if data is None:
+        screen.print("No data folder is given: name one by --data or ATTNLAB_DATA.")
+    if settings.quiet:
+        return
+    for row in rows:
+        if not row["found"]:
+            screen.print(Text(f"{row['name']}: get {row['get']}."), soft_wrap=True)
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    corpus: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A corpus' name, or a file of labelled texts.")],
+    data: DataOption = None,
+    vocabulary: Annotated[
+        str, typer.Option(help="Words with an id: text (count of 3 or more) or released (also those in GloVe).")
+    ] = "text",
+    hub: Annotated[bool, typer.Option("--hub", help="Load NAME from a hub of datasets, through the network.")] = False,
+    samples: Annotated[int, typer.Option(min=0, help="Texts of each class to print.")] = 2,
+    no_texts: Annotated[bool, typer.Option("--no-texts", help="Statistics alone, no texts.")] = False,
+    text: Annotated[str | None, typer.Option(help="The column of the texts.", rich_help_panel=_FILE)] = None,
+    label: Annotated[str | None, typer.Option(help="The column of the labels.", rich_help_panel=_FILE)] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option("--map", help="Which labels make which class: '1,2=neg 4,5=pos'.", rich_help_panel=_FILE),
+    ] = None,
+    valid: Annotated[Path | None, typer.Option(help="Another file, to validate on.", rich_help_panel=_FILE)] = None,
+    longest: Annotated[
+        int | None, typer.Option(min=1, help="Leave out texts of more words.", rich_help_panel=_FILE)
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print samples and statistics of a corpus, beside what is known of the paper's."""
+    from attnlab.tasks.corpora import KNOWN
+    from attnlab.tasks.sizes import sizes
+
+    own = {"text": text, "label": label, "groups": groups, "valid": valid, "longest": longest}
+    given = {name: value for name, value in own.items() if value is not None}
+    loaded = _load(corpus, data or context.obj, vocabulary, hub, given)
+    size, paper = sizes(loaded), KNOWN[corpus].paper if corpus in KNOWN else None
+    texts = [] if no_texts else _samples(loaded, samples)
+    if as_json:
+        document = {
+            "name": loaded.name,
+            "classes": loaded.classes,
+            "sizes": asdict(size),
+            "paper": asdict(paper) if paper else None,
+            "notes": loaded.notes,
+            "content": loaded.content,
+            **({} if no_texts else {"samples": texts}),
+        }
+        typer.echo(json.dumps(document, indent=2))
+        return
+    screen = Console(highlight=False)
+    title = KNOWN[corpus].title if corpus in KNOWN else loaded.name
+    screen.print(_statistics(title, size, paper), _classes(loaded, size))
+    for note in loaded.notes:
+        screen.print(Text(_harmless(note)))
+    for sample in texts:
+        screen.print(Text(f"\n{_harmless(sample['class'])}: ", "bold"), Text(_harmless(sample["text"])), sep="")
+
+
+def _listed(data: Path | None) -> list[dict[str, Any]]:
+    """What is known of each corpus, and of GloVe's table, in the folder ``data``."""
+    from attnlab.tasks.corpora import KNOWN, data_folder
+    from attnlab.tasks.vectors import GET_VECTORS, vector_files
+
+    root = None if data is None else data_folder(data)
+    rows = []
+    for known in KNOWN.values():
+        found = known.find(root) if root is not None else None
+        rows.append((known.name, known.title, found.files if found else (), found.form if found else "", known.get))
+    tables = tuple(vector_files(root)[:1]) if root is not None else ()
+    rows.append(("glove", "GloVe word vectors", tables, "word vectors" if tables else "", GET_VECTORS))
+    return [
+        {
+            "name": name,
+            "title": title,
+            "found": f"{Path(os.path.commonpath(files)).relative_to(root)} ({form})" if files and root else "",
+            "files": len(files),
+            "bytes": sum(path.stat().st_size for path in files),
+            "get": get,
+        }
+        for name, title, files, form, get in rows
+    ]
+
+
+def _load(name: str, data: Path | None, vocabulary: str, hub: bool, own: dict[str, Any]) -> "Corpus":
+    """A corpus by name, or a file of one's own, which alone takes the options ``own``."""
+    from attnlab.tasks.corpora import KNOWN
+    from attnlab.tasks.labelled_file import is_table
+    from attnlab.tasks.labelled_text import load_corpus, load_file
+    from attnlab.tasks.vocabulary import check_vocabulary_rule
+
+    rule = check_vocabulary_rule(vocabulary)
+    if name in KNOWN or not (is_table(Path(name)) or Path(name).exists()):
+        if own and name in KNOWN:
+            option = {"groups": "map"}.get(next(iter(own)), next(iter(own)))
+            raise UsageError(f"--{option} is for a file of your own; the columns and classes of {name} are known.")
+        return load_corpus(name, root=data, vocabulary=rule, hub=hub)
+    if hub:
+        raise UsageError(f"--hub is for a corpus known by name ({', '.join(KNOWN)}), not for the file {name!r}.")
+    return load_file(Path(name), root=data, vocabulary=rule, **own)
+
+
+def _samples(corpus: "Corpus", number: int) -> list[dict[str, str]]:
+    """The training texts of each class that a fixed seed draws, as the model reads them, cut to ``CUT`` words."""
+    from attnlab.seeds import numpy_generator
+
+    drawn = []
+    generator = numpy_generator(0, "samples")
+    for label, name in enumerate(corpus.classes):
+        rows = (corpus.train.labels == label).nonzero().squeeze(1).numpy()
+        for row in generator.permutation(rows)[:number].tolist():
+            start, end = corpus.train.offsets[row : row + 2].tolist()
+            words = [corpus.words[word] for word in corpus.train.words[start : min(end, start + CUT)].tolist()]
+            drawn.append({"class": name, "text": " ".join(words) + (" ..." if end - start > CUT else "")})
+    return drawn
+
+
+def _statistics(title: str, size: "Sizes", paper: "PaperSizes | None") -> Table:
+    """Table 8, ours beside the paper's."""
+    from attnlab.tasks.corpora import PaperSizes
+
+    known = paper or PaperSizes()
+    table = Table(title=Text(_harmless(title)), title_justify="left")
+    for heading in ("", "here", *(["the paper"] if paper else [])):
+        table.add_column(heading, justify="right" if heading else "left")
+    rows: list[tuple[str, str, int | None]] = [
+        ("training texts", f"{size.train:,}", known.train),
+        ("validation texts", f"{size.valid:,}", known.valid),
+        ("median length (words)", f"{size.median_length:g}", known.median_length),
+        ("longest (words)", f"{size.longest:,}", None),
+        ("vocabulary", f"{size.vocabulary:,}", known.vocabulary),
+        ("unknown words, training", f"{size.unknown[0]:.1%}", None),
+        ("unknown words, validation", f"{size.unknown[1]:.1%}", None),
+    ]
+    for name, ours, theirs in rows:
+        told = NOT_KNOWN if theirs is None else f"{theirs:,}"
+        table.add_row(name, ours, *([told] if paper else []))
+    return table
+
+
+def _classes(corpus: "Corpus", size: "Sizes") -> Table:
+    table = Table("class", title="Texts of each class", title_justify="left")
+    for heading in ("training", "share", "validation", "share"):
+        table.add_column(heading, justify="right")
+    for name, train, valid in zip(corpus.classes, size.train_classes, size.valid_classes, strict=True):
+        shares = (f"{train:,}", f"{train / size.train:.1%}", f"{valid:,}", f"{valid / size.valid:.1%}")
+        table.add_row(Text(_harmless(name)), *shares)
+    return table
+
+
+def _harmless(text: str) -> str:
+    """A text that no terminal takes for a command: characters that cannot be printed are spelt out.
+
+    >>> _harmless("\x1b[31mred")
+    '\\\\x1b[31mred'
+    """
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

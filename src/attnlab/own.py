@@ -1,0 +1,43 @@
+"""Code of the user's own, found by name: ``module:name``."""
+
+import importlib
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import UsageError
+
+
+def find_own(name: str) -> Any:
+    """What ``module:name`` names, imported."""
+    module, _, attribute = name.partition(":")
+    _source(name)
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise UsageError(f"The module {module!r} of {name!r} cannot be imported ({told}).") from None
+    if not hasattr(found, attribute):
+        raise UsageError(f"The module {module!r} has no {attribute!r}; {name!r} should name what it defines.")
+    return getattr(found, attribute)
+
+
+def own_content(name: str) -> str:
+    """16 digits that stand for the text of the module that ``module:name`` lies in."""
+    return sha256(_source(name).read_bytes()).hexdigest()[:16]
+
+
+def _source(name: str) -> Path:
+    module, _, attribute = name.partition(":")
+    if not module or not attribute.isidentifier():
+        raise UsageError(f"{name!r} does not name code of your own; write module:name, such as my_tasks:Sorting.")
+    try:
+        found = find_spec(module)
+    except (ImportError, ValueError):
+        found = None
+    if found is None or found.origin is None or not Path(found.origin).is_file():
+        raise UsageError(
+            f"There is no module {module!r} for {name!r}; it lies in this folder, or where PYTHONPATH says."
+        )
+    return Path(found.origin)
