@@ -279,7 +279,7 @@ def test_json_lines_and_csv_give_the_same(tmp_path):
 
 def test_no_more_than_20000_reviews_are_read(tmp_path):
     lines = [json.dumps(one) for one in reviews(25_000)]
-    write(tmp_path / "review.json", "\n".join([*lines, "no JSON, and never read"]))
+    write(tmp_path / "yelp_academic_dataset_review.json", "\n".join([*lines, "no JSON, and never read"]))
     corpus = load_corpus("yelp", root=tmp_path)
     assert len(corpus.train) == 16_000 and len(corpus.valid) == 4000
     assert yelp.MOST == 20_000
@@ -289,13 +289,17 @@ def test_no_more_than_20000_reviews_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "named"),
     [
-        ("yelp/review.json", '{"stars": 4, "text": "x"}\n{"stars": 4}\n', r"line 2 is no review"),
-        ("yelp/review.json", '{"stars": 4, "text": 7}\n', r"line 1 is no review"),
-        ("yelp/review.json", "[]\n", r"line 1 is no review"),
-        ("yelp/review.json", '{"stars": NaN, "text": "x"}\n', r"line 1: a review has 1 to 5 stars, not nan"),
-        ("yelp/yelp.csv", "stars,text\n5,x\nmany,y\n", r"row 2: a number of stars is expected, not 'many'"),
-        ("yelp/yelp.csv", "stars,text\n9,x\n", r"row 1: a review has 1 to 5 stars, not 9"),
-        ("yelp/yelp.csv", "star,text\n9,x\n", r"no column 'stars'; .* Did you mean 'star'\?"),
+        ("yelp/yelp_academic_dataset_review.json", '{"stars": 4, "text": "x"}\n{"stars": 4}\n', r"line 2 is no review"),
+        ("yelp/yelp_academic_dataset_review.json", '{"stars": 4, "text": 7}\n', r"line 1 is no review"),
+        ("yelp/yelp_academic_dataset_review.json", "[]\n", r"line 1 is no review"),
+        (
+            "yelp/yelp_academic_dataset_review.json",
+            '{"stars": NaN, "text": "x"}\n',
+            r"line 1: a review has 1 to 5 stars, not nan",
+        ),
+        ("yelp/yelp_10k_stars.csv", "stars,text\n5,x\nmany,y\n", r"row 2: a number of stars is expected, not 'many'"),
+        ("yelp/yelp_10k_stars.csv", "stars,text\n9,x\n", r"row 1: a review has 1 to 5 stars, not 9"),
+        ("yelp/yelp_10k_stars.csv", "star,text\n9,x\n", r"no column 'stars'; .* Did you mean 'star'\?"),
     ],
     ids=["key", "text", "list", "nan", "word", "nine", "column"],
 )

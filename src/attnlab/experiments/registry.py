@@ -13,7 +13,10 @@ from attnlab.experiments.forecast_copying import ForecastCopying
 from attnlab.experiments.frozen_lexicon import FrozenLexicon
 from attnlab.experiments.gated_toy import GatedToy
 from attnlab.experiments.init_derivative import InitDerivative
+from attnlab.experiments.logistic_proxy import LogisticProxy
 from attnlab.experiments.optimal_attention import OptimalAttentionExperiment
+from attnlab.experiments.saliency import Saliency
+from attnlab.experiments.sms import Sms
 from attnlab.experiments.topic_ablation import TopicAblation
 from attnlab.experiments.topic_capacity import TopicCapacity
 from attnlab.experiments.topic_query import TopicQuery
@@ -40,6 +43,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         OptimalAttentionExperiment(),
         FrozenLexicon(),
         UniformOvertraining(),
+        Sms(),
+        Saliency(),
+        LogisticProxy(),
     )
 }
 

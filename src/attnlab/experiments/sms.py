@@ -70,7 +70,7 @@ class Sms:
                 "classes": [line for outcome in outcomes for line in outcome.classes()],
             },
             figures={"pairs": picture(table, pairs)},
-            findings=(decide(outcomes),),
+            findings=(decide({outcome.name: outcome.matrix for outcome in outcomes}),),
             notes=(
                 *departures(order.preset),
                 "Intervals are over seeds: a resample draws as many seeds as there are, with repetition, and averages "
@@ -219,23 +219,23 @@ def seed_interval(matrix: Floats) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-def decide(outcomes: Sequence[Outcome]) -> Finding:
-    """A part for each other corpus: SMS lies below it as a whole, above it as a whole, or neither."""
-    sms, *others = outcomes
-    return Finding("sms-unstable", tuple(less_stable(sms, other) for other in others))
+def decide(matrices: Mapping[str, Floats]) -> Finding:
+    """A part for each other corpus, from the agreements (seeds, seeds) on each."""
+    others = [name for name in matrices if name != SMS]
+    return Finding("sms-unstable", tuple(less_stable(matrices[SMS], matrices[name], name) for name in others))
 
 
-def less_stable(sms: Outcome, other: Outcome) -> Part:
+def less_stable(sms: Floats, other: Floats, name: str) -> Part:
     """Holds if the upper bound on SMS is below the other corpus' lower bound; fails if it is the other way round."""
-    ours, theirs = sms.interval, other.interval
+    ours, theirs = seed_interval(sms), seed_interval(other)
     verdict: Verdict = "undecided"
     if ours is not None and theirs is not None:
         verdict = "holds" if ours[1] < theirs[0] else "fails" if ours[0] > theirs[1] else "undecided"
     detail = (
-        f"A(alpha, alpha') is {sms.value:.3f} ({told(ours)}) on SMS and {other.value:.3f} ({told(theirs)}) on "
-        f"{other.name}, over {len(sms.seeds)} and {len(other.seeds)} seeds."
+        f"A(alpha, alpha') is {mean_of_pairs(sms):.3f} ({told(ours)}) on SMS and {mean_of_pairs(other):.3f} "
+        f"({told(theirs)}) on {name}, over {len(sms)} and {len(other)} seeds."
     )
-    return Part(f"sms against {other.name}", verdict, sms.value, ours, "pairs of seeds", detail)
+    return Part(f"sms against {name}", verdict, mean_of_pairs(sms), ours, "pairs of seeds", detail)
 
 
 def tell(outcomes: Sequence[Outcome]) -> str:

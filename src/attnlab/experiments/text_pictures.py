@@ -26,7 +26,12 @@ def over_training(
         alt.Chart(alt.InlineData(values=[dict(row) for row in table]))
         .mark_line(strokeWidth=1.4, opacity=0.7)
         .encode(
-            x=alt.X("step:Q", title="updates", scale=alt.Scale(type="symlog", constant=50)),
+            x=alt.X(
+                "step:Q",
+                title="updates",
+                scale=alt.Scale(type="symlog", constant=50, nice=False),
+                axis=alt.Axis(values=[0, 10, 50, 100, 250, 500, 1000, 2000, 4000]),
+            ),
             y=alt.Y("value:Q", title=y_title, scale=alt.Scale(domain=[0, 1])),
             color=alt.Color(
                 "what:N",

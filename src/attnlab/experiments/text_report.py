@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+from jsonschema.exceptions import ValidationError  # what altair raises
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import PRESETS, Finding, verdict_of
@@ -152,7 +153,7 @@ def _read_chart(path: Path) -> alt.TopLevelMixin:
         chart: alt.TopLevelMixin = alt.Chart.from_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}; run the experiment again.") from None
-    except (ValueError, alt.SchemaValidationError) as error:
+    except (ValueError, ValidationError) as error:
         raise UsageError(f"{path} is no chart ({str(error).splitlines()[0]}); run the experiment again.") from None
     return chart
 

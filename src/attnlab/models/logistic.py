@@ -42,7 +42,7 @@ class Logistic:
 
     def classes(self, features: csr_array) -> NDArray[np.int64]:
         """The most probable class of each text: (texts,)."""
-        logits = features @ self.weights.T + self.bias
+        logits: Floats = features @ self.weights.T + self.bias
         return (logits[:, 0] > 0).astype(np.int64) if logits.shape[1] == 1 else logits.argmax(1)
 
     def accuracy(self, features: csr_array, labels: ArrayLike) -> float:
@@ -109,8 +109,9 @@ def sweep(
     strengths: Sequence[float] = STRENGTHS,
     seed: int = 0,
 ) -> Sweep:
-    """A fit with each C, and the two figures of `Sweep`. Where several C are best the smallest is chosen; ``seed`` draws
-    the halves.
+    """A fit with each C, and the two figures of `Sweep`.
+
+    Where several C are best the smallest is chosen. ``seed`` draws the halves.
     """
     y = np.asarray(valid_labels)
     if len(y) < 2:
@@ -119,7 +120,8 @@ def sweep(
     right = np.stack([fit.classes(valid) == y for fit in fits])  # (values of C, texts)
     accuracies = right.mean(1)
     first, second = np.array_split(numpy_generator(seed, "halves").permutation(len(y)), 2)
-    read = [right[right[:, choose].mean(1).argmax(), rest].mean() for choose, rest in ((first, second), (second, first))]
+    halves = ((first, second), (second, first))
+    read = [right[right[:, choose].mean(1).argmax(), rest].mean() for choose, rest in halves]
     return Sweep(
         fits,
         accuracies,
@@ -138,7 +140,9 @@ def beta_log(logistic: Logistic, texts: Bags, labels: Tensor | None = None) -> S
     y = np.repeat((texts.labels if labels is None else labels).numpy(), texts.lengths.numpy())
     classes = 2 if len(logistic.weights) == 1 else len(logistic.weights)
     if len(y) and not 0 <= y.min() <= y.max() < classes:
-        raise UsageError(f"Labels go from {y.min()} to {y.max()}; from 0 to {classes - 1} is right for {classes} classes.")
+        raise UsageError(
+            f"Labels go from {y.min()} to {y.max()}; from 0 to {classes - 1} is right for {classes} classes."
+        )
     words = texts.words.numpy()
     if classes == 2:
         values = logistic.weights[0, words] * (2 * y - 1)
@@ -158,6 +162,7 @@ def checked_labels(features: csr_array, labels: ArrayLike, C: float) -> NDArray[
     texts = np.bincount(y) if len(y) and y.min() >= 0 else np.zeros(1)
     if len(texts) < 2 or not texts.all():
         raise UsageError(
-            f"Classes are 0, 1 and so on, at least two, each with a text to learn from; these are {np.unique(y).tolist()}."
+            "Classes are 0, 1 and so on, at least two, each with a text to learn from; "
+            f"these are {np.unique(y).tolist()}."
         )
     return y

@@ -8,9 +8,8 @@ Positive: more of the word makes the right class more probable. (The released cl
 import torch
 
 from attnlab.agreement.fields import ScoreField
-from attnlab.errors import UsageError
 from attnlab.models.classifier import Classifier
-from attnlab.probes.frozen import frozen
+from attnlab.probes.reading import check_texts, frozen
 from attnlab.probes.texts import POSITIONS, TextFields, batches
 from attnlab.tasks.batch import Bags
 
@@ -30,8 +29,7 @@ def text_influence(model: Classifier, texts: Bags, positions: int = POSITIONS) -
 
     A text is read once, forward and back, for all of it.
     """
-    if not len(texts):
-        raise UsageError("There are no texts to read.")
+    check_texts(model, texts)
     alpha, gamma, delta = torch.empty(3, len(texts.words), dtype=model.embedding.dtype)
     told = torch.empty(len(texts), model.classes, dtype=model.embedding.dtype)
     with frozen(model):

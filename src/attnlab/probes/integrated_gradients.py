@@ -16,7 +16,7 @@ from torch import Tensor
 from attnlab.agreement.fields import ScoreField
 from attnlab.errors import UsageError
 from attnlab.models.classifier import Classifier, log_odds
-from attnlab.probes.frozen import frozen
+from attnlab.probes.reading import check_texts, frozen
 from attnlab.probes.texts import POSITIONS, batches
 from attnlab.tasks.batch import Bags
 
@@ -29,8 +29,7 @@ def integrated_gradients(
     The integral is a Gauss-Legendre sum of ``steps`` points. A text's attributions should sum to f(e) - f(0); the gap
     is the sum's excess over it. Where it is not small beside that difference, ask for more steps.
     """
-    if not len(texts):
-        raise UsageError("There are no texts to read.")
+    check_texts(model, texts)
     if steps < 1:
         raise UsageError(f"Integrated gradients need at least 1 step, not {steps}.")
 

@@ -1,4 +1,4 @@
-"""Leave-one-out influence: what the right class's log-odds lose when a word is taken out (slides: Delta_l = y - y_{-l}).
+"""Leave-one-out: what the right class's log-odds lose when a word is taken out (slides: Delta_l = y - y_{-l}).
 
     loo_l = logit p(y | x_1 ... x_L) - logit p(y | x_1 ... x_{l-1} x_{l+1} ... x_L)
 
@@ -6,14 +6,15 @@ A direction reads a text without word l as it reads the whole text, up to that w
 state there and reads only the rest, which halves the work.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from attnlab.agreement.fields import ScoreField
-from attnlab.errors import UsageError
 from attnlab.models.classifier import Classifier, log_odds
 from attnlab.models.recurrent import Recurrent, RecurrentState
-from attnlab.probes.frozen import frozen
+from attnlab.probes.reading import check_texts, frozen
 from attnlab.probes.texts import POSITIONS, TextBatch, batches
 from attnlab.seeds import numpy_generator, torch_generator
 from attnlab.tasks.batch import Bags
@@ -29,8 +30,7 @@ def leave_one_out(model: Classifier, texts: Bags, positions: int = POSITIONS) ->
     >>> leave_one_out(Classifier(6, embedding_size=4, hidden=3), texts).lengths.tolist()
     [3, 1]
     """
-    if not len(texts):
-        raise UsageError("There are no texts to read.")
+    check_texts(model, texts)
     values = torch.empty(len(texts.words), dtype=model.embedding.dtype)
     with frozen(model), torch.no_grad():
         directions = [_Direction(model, number) for number in range(model.encoder.directions)]
@@ -39,12 +39,10 @@ def leave_one_out(model: Classifier, texts: Bags, positions: int = POSITIONS) ->
             states = [direction.read(batch) for direction in directions]
             without = []
             for k, length in enumerate(batch.lengths.tolist()):
-                words = batch.tokens[k, :length]
-                of_text = [(d, _of_text(state, k, length)) for d, state in zip(directions, states, strict=True)]
-                without += [
-                    _log_odds_without(model, words, batch.labels[k], left_out, of_text)
-                    for left_out in torch.arange(length).split(max(1, positions // length))
-                ]
+                of_text = [_part(state, (slice(length + 1), k)) for state in states]
+                of_directions = list(zip(directions, of_text, strict=True))
+                words, label = batch.tokens[k, :length], batch.labels[k]
+                without.append(_log_odds_without(model, words, label, of_directions, positions))
             values[batch.places] = whole.repeat_interleave(batch.lengths) - torch.cat(without)
     return ScoreField(values.numpy(), texts.offsets.numpy())
 
@@ -77,15 +75,15 @@ class _Direction:
         if self.reverse:
             tokens = tokens.gather(1, (lengths[:, None] - 1 - torch.arange(source)).clamp(min=0))
         hidden = self.embedding.new_zeros(source + 1, texts, self.network.hidden_size)
-        cell = torch.zeros_like(hidden) if self.network.cell == "lstm" else None
+        states = RecurrentState(hidden, torch.zeros_like(hidden) if self.network.cell == "lstm" else None)
         for t in range(source):
-            here = (slice(t, t + 1), slice(int((lengths > t).sum())))
-            before = RecurrentState(hidden[here], None if cell is None else cell[here])
-            after = self.network(tokens[here[1], here[0]], embedding=self.embedding, initial=before).final
-            hidden[t + 1, here[1]] = after.hidden[0]
-            if cell is not None:
-                cell[t + 1, here[1]] = after.cell[0]
-        return RecurrentState(hidden, cell)
+            here, still = slice(t, t + 1), slice(int((lengths > t).sum()))
+            before = _part(states, (here, still))
+            after = self.network(tokens[still, here], embedding=self.embedding, initial=before).final
+            for place, state in ((states.hidden, after.hidden), (states.cell, after.cell)):
+                if place is not None:
+                    place[t + 1, still] = state[0]
+        return states
 
     def without(self, words: Tensor, left_out: Tensor, states: RecurrentState) -> Tensor:
         """States (variants, length - 1, hidden), in the text's order, of the text ``words`` (length,) without each of
@@ -97,7 +95,7 @@ class _Direction:
         hidden = states.hidden[1:-1].repeat(len(left_out), 1, 1)  # right up to the word that is missing
         again = left_out[left_out < last]
         if len(again):
-            start = RecurrentState(states.hidden[again][None], None if states.cell is None else states.cell[again][None])
+            start = _part(states, again[None])
             steps = torch.arange(last - int(again.min()))
             rest = words[(again[:, None] + 1 + steps).clamp(max=last)]
             read = self.network(rest, last - again, embedding=self.embedding, initial=start).states
@@ -105,18 +103,24 @@ class _Direction:
         return hidden.flip(1) if self.reverse else hidden
 
 
-def _of_text(states: RecurrentState, k: int, length: int) -> RecurrentState:
-    """One text's states (length + 1, hidden) of those of a batch."""
-    cell = None if states.cell is None else states.cell[: length + 1, k]
-    return RecurrentState(states.hidden[: length + 1, k], cell)
+def _part(states: RecurrentState, index: Any) -> RecurrentState:
+    return RecurrentState(states.hidden[index], None if states.cell is None else states.cell[index])
 
 
 def _log_odds_without(
-    model: Classifier, words: Tensor, label: Tensor, left_out: Tensor, of_text: list[tuple[_Direction, RecurrentState]]
+    model: Classifier,
+    words: Tensor,
+    label: Tensor,
+    of_directions: list[tuple[_Direction, RecurrentState]],
+    positions: int,
 ) -> Tensor:
-    """The right class's log-odds (variants,) of a text without each of the positions ``left_out``."""
-    if len(words) == 1:
+    """The right class's log-odds (length,) of the text ``words`` (length,) without each of them."""
+    length = len(words)
+    if length == 1:
         return log_odds(model.output.bias[None], label[None])
-    h = torch.cat([direction.without(words, left_out, states) for direction, states in of_text], 2)
-    told = model.attend(h, torch.full((len(h),), h.shape[1])).log_probabilities
-    return log_odds(told, label.expand(len(h)))
+    found = []
+    for left_out in torch.split(torch.arange(length), max(1, positions // length)):
+        h = torch.cat([direction.without(words, left_out, states) for direction, states in of_directions], 2)
+        told = model.attend(h, torch.full((len(h),), length - 1)).log_probabilities
+        found.append(log_odds(told, label.expand(len(h))))
+    return torch.cat(found)

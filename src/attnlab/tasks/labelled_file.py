@@ -28,7 +28,7 @@ from attnlab.tasks.sentence_pairs import SentencePairs
 ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 _NO_WORD = r"[^\pL\pM\pN']+"
 _HALF = re.compile("[\ud800-\udfff]")
-_QUOTED = re.compile(rb'(?:\A|(?<=[,\n\r]))"(?:[^"]++|"")*+(?P<end>"(?=[,\r\n]|\Z))?')
+_QUOTED = re.compile(rb'"(?:(?<=\A")|(?<=[,\r\n]"))(?:[^"]++|"")*+(?P<end>"(?=[,\r\n]|\Z))?')
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Labelled texts: the corpora of the paper's classification experiments (P3 2.4, A.8, A.9), and files of one's own.
+"""Labelled texts: the corpora of the paper's classification experiments (P3 2.4, Table 8), and files of one's own.
 
 Reading gives texts, ``tokens`` cuts them into words, ``vocabulary`` gives the training texts' words their ids; what
 comes out is a ``Corpus`` of ragged word ids. Everything that is left out is counted and named in its notes.

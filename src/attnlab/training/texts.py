@@ -37,11 +37,12 @@ def evaluated(corpus: Corpus, most: int) -> dict[str, Bags]:
     Which they are is the same for all runs on a corpus, since fields are compared between runs.
     """
     count = min(most, len(corpus.valid))
-    drawn = numpy_generator(0, "training sample").permutation(len(corpus.train))[:count]
-    return {
-        "valid": corpus.valid.select(torch.arange(count)),
-        "train": corpus.train.select(torch.from_numpy(np.sort(drawn))),
-    }
+
+    def drawn(texts: Bags, purpose: str) -> Bags:
+        rows = numpy_generator(0, purpose).permutation(len(texts))[:count]
+        return texts.select(torch.from_numpy(np.sort(rows)))
+
+    return {"valid": drawn(corpus.valid, "validation sample"), "train": drawn(corpus.train, "training sample")}
 
 
 class ClassifierProblem:

@@ -44,7 +44,7 @@ class Found:
 
 @dataclass(frozen=True)
 class PaperSizes:
-    """What is known of the paper's sizes (P3 A.8, A.9); None where it is not."""
+    """What is known of the paper's sizes (P3 Table 8, A.9); None where it is not."""
 
     train: int | None = None
     valid: int | None = None

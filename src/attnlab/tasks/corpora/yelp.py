@@ -20,9 +20,9 @@ JSON_FILE, TABLE = "yelp_academic_dataset_review.json", "yelp_10k_stars.csv"
 def find(root: Path) -> Found | None:
     """The academic dataset's reviews in JSON lines, or a table with the columns stars and text."""
     for folder in (root / "yelp", root / "yelp_dataset", root):
-        if path := first(folder, JSON_FILE, "review.json"):
+        if path := first(folder, JSON_FILE):
             return Found("JSON lines", (path,))
-        if path := first(folder, TABLE, "yelp.csv"):
+        if path := first(folder, TABLE):
             return Found("CSV", (path,))
     return None
 
