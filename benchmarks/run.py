@@ -1,8 +1,8 @@
 """Measures what attnlab must reach, prints it and writes results.json beside this file.
 
-All figures are ratios of things measured side by side in this run, in turns, on one thread, each by the least processor
-time of its repetitions, which other work on the machine disturbs least. Before anything is timed, both sides must
-be shown to compute the same. Exit code 1 if a floor is missed.
+Figures are ratios of things measured side by side in this run, in turns, on one thread, each by the least processor
+time of its repetitions, which other work on the machine disturbs least; those of `texts` are times. Before anything is
+compared, both sides must be shown to compute the same. Exit code 1 if a floor is missed.
 """
 
 import json
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import agreement
 import alignment
+import texts
 import topics
 import torch
 from networks import Training, classifying, copying, copying_operations, imdb_lengths, sms_lengths
@@ -162,10 +163,14 @@ def measure() -> list[Row]:
     ]
 
 
-def measure_alignment(gflops: float) -> tuple[list[Row], list[str]]:
-    """The rows of `alignment`, and why some are left out."""
-    figures, left_out = alignment.measure()
-    return [Row(**asdict(figure), gflops=gflops) for figure in figures], left_out
+def measure_corpora(gflops: float) -> tuple[list[Row], list[str]]:
+    """The rows of `alignment` and `texts`, which read corpora, and why some are left out."""
+    rows, left_out = [], []
+    for part in (alignment, texts):
+        figures, missing = part.measure()
+        rows += [Row(**asdict(figure), gflops=gflops) for figure in figures]
+        left_out += missing
+    return rows, left_out
 
 
 def show(rows: list[Row], left_out: list[str]) -> None:
@@ -185,7 +190,7 @@ def main() -> int:
     """Measure, write, print."""
     with threads(1), Console().status("Measuring; most of it is PyTorch's IMDB-like step"):
         rows = measure()
-        more, left_out = measure_alignment(rows[0].gflops)
+        more, left_out = measure_corpora(rows[0].gflops)
         rows += more
     RESULTS.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")
     show(rows, left_out)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.news import write_news
 from torch.nn import functional
 
 from attnlab.agreement.fields import ScoreField
@@ -19,7 +20,6 @@ from attnlab.training.schedule import Schedule
 from attnlab.training.spec import AdamSpec, ClassifierSpec, LabelledTextSpec, ProxySpec, RunSpec, validated
 from attnlab.training.store import RunStore
 from attnlab.training.texts import drawn_rows, relative_entropy
-from tests.news import write_news
 
 
 @pytest.fixture(autouse=True)

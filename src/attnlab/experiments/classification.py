@@ -93,30 +93,21 @@ def seeds_of(role: Role, order: Order) -> list[int]:
 
 
 def job(corpus_name: str, role: Role, seed: int, preset: Preset) -> Job:
-    """One run on a corpus; a reference run keeps the weights of its best evaluation, for influence and the like."""
-    corpus, size = corpus_of(corpus_name), SIZES[preset]
-    task = LabelledTextSpec(corpus=corpus_name, content=corpus.content)
-    label = f"{corpus_name} {role} {seed}"
+    """One run on a corpus."""
     if role == "proxy":
-        a_pass = -(-len(corpus.train) // PROXY_BATCH)
-        steps = a_pass * size.passes
-        spec = RunSpec(
-            task=task,
-            model=ProxySpec(),
-            optimiser=AdamSpec(learning_rate=5e-5 if corpus_name in ("imdb", "amazon", "yelp") else 1.5e-4),
-            batch=PROXY_BATCH,
-            evaluation_batch=size.texts,
-            init_seed=seed,
-            data_seed=seed,
-        )
-        # A kill costs a fifth of the proxy's short training at most; its checkpoints are as large as a classifier's.
-        every = max(a_pass * size.passes // 5, 1)
-        return Job(
-            label, spec, Schedule(steps=steps, evaluations=tuple(range(0, steps + 1, a_pass)), checkpoint_every=every)
-        )
+        return proxy_job(corpus_name, seed, preset)
+    return classifier_job(corpus_name, role, seed, preset)
+
+
+def classifier_job(
+    corpus_name: str, role: Role, seed: int, preset: Preset, model: ClassifierSpec | None = None, label: str = ""
+) -> Job:
+    """A run of the classifier; a reference run keeps the weights of its best evaluation, for influence and the like."""
+    corpus, size = corpus_of(corpus_name), SIZES[preset]
+    attention = "uniform" if role == "uniform" else "learned"
     spec = RunSpec(
-        task=task,
-        model=ClassifierSpec(attention="uniform" if role == "uniform" else "learned"),
+        task=LabelledTextSpec(corpus=corpus_name, content=corpus.content),
+        model=(model or ClassifierSpec()).model_copy(update={"attention": attention}),
         train="attention-only" if role == "frozen" else "all",
         batch=32,
         evaluation_batch=size.texts,
@@ -129,7 +120,28 @@ def job(corpus_name: str, role: Role, seed: int, preset: Preset) -> Job:
         checkpoint_every=250,
         keep="best" if role == "reference" else False,
     )
-    return Job(label, spec, schedule)
+    return Job(f"{label or corpus_name} {role} {seed}", spec, schedule)
+
+
+def proxy_job(corpus_name: str, seed: int, preset: Preset) -> Job:
+    """A run of the proxy, with the released code's rates, measured after every pass over the training texts."""
+    corpus, size = corpus_of(corpus_name), SIZES[preset]
+    a_pass = -(-len(corpus.train) // PROXY_BATCH)
+    steps = a_pass * size.passes
+    spec = RunSpec(
+        task=LabelledTextSpec(corpus=corpus_name, content=corpus.content),
+        model=ProxySpec(),
+        optimiser=AdamSpec(learning_rate=5e-5 if corpus_name in ("imdb", "amazon", "yelp") else 1.5e-4),
+        batch=PROXY_BATCH,
+        evaluation_batch=size.texts,
+        init_seed=seed,
+        data_seed=seed,
+    )
+    # A kill costs a fifth of the proxy's short training at most; its checkpoints are as large as a classifier's.
+    schedule = Schedule(
+        steps=steps, evaluations=tuple(range(0, steps + 1, a_pass)), checkpoint_every=max(steps // 5, 1)
+    )
+    return Job(f"{corpus_name} proxy {seed}", spec, schedule)
 
 
 def jobs(corpus_name: str, roles: tuple[Role, ...], order: Order) -> list[Job]:

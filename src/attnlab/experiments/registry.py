@@ -8,6 +8,7 @@ from attnlab.experiments.agreement import AgreementExperiment
 from attnlab.experiments.alignment import Alignments
 from attnlab.experiments.copying import Copying
 from attnlab.experiments.count_tables import CountTables
+from attnlab.experiments.embeddings import Embeddings
 from attnlab.experiments.experiment import Experiment
 from attnlab.experiments.forecast_copying import ForecastCopying
 from attnlab.experiments.frozen_lexicon import FrozenLexicon
@@ -30,6 +31,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for experiment in (
         Copying(),
         AgreementExperiment(),
+        Embeddings(),
         ForecastCopying(),
         CountTables(),
         Alignments(),

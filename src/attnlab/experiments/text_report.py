@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-from jsonschema.exceptions import ValidationError  # what altair raises
+from jsonschema.exceptions import ValidationError  # type: ignore[import-untyped]  # what altair raises
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import PRESETS, Finding, verdict_of
