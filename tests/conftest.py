@@ -1,7 +1,7 @@
 """What all tests share: Hypothesis' profiles, the data that some need, and the list of what was left out."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,15 @@ _LEFT_OUT = pytest.StashKey[dict[str, str]]()
 def data_root() -> Path:
     """The folder that ATTNLAB_DATA names; a test that uses it is marked ``needs_data("folder", ...)``."""
     return Path(os.environ["ATTNLAB_DATA"])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Preprocessed corpora go into a folder of this session's, shared by its processes, and not into the user's."""
+    base = tmp_path_factory.getbasetemp()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTNLAB_CACHE", str((base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "cache"))
+        yield
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -165,7 +165,7 @@ def test_xi_is_read_where_attention_first_agrees_more():
 
 
 def test_an_agreement_never_exceeded_is_read_as_the_best():
-    context = Context(agreements(RISING, BETTER, 0.8), "alpha, beta", "expected", best=0.9)
+    context = Context(agreements(RISING, BETTER, 0.85), "alpha, beta", "expected", best=0.9)
     part = in_context("alpha, beta", context, untrained=0.5, best=0.9)
     assert context.performance is None
     assert part.effect == pytest.approx(0.4)

@@ -86,7 +86,7 @@ class Sms:
 class Outcome:
     """The seeds of one corpus: ``values`` and ``tau`` (seeds, seeds, texts), both directions averaged.
 
-    The diagonal, an attention compared with itself, is not read.
+    The diagonal, an attention compared with itself, is 1 and is not read.
     """
 
     runs: TextRuns
@@ -179,7 +179,7 @@ def measure(runs: TextRuns) -> Outcome:
     trained = [run for role in ROLES for run in runs.of(role)]
     fields = [runs.field(run, runs.best_step(run), "valid", "alpha") for run in trained]
     seeds = [seed for role in ROLES for seed in runs.seeds(role)]
-    values, tau = np.full((2, len(fields), len(fields), len(runs.texts["valid"])), np.nan)
+    values, tau = np.ones((2, len(fields), len(fields), len(runs.texts["valid"])))
     for i, one in enumerate(fields):
         for j, other in enumerate(fields[:i]):
             values[i, j] = values[j, i] = (top_agreement(one, other).expected + top_agreement(other, one).expected) / 2

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-from jsonschema.exceptions import ValidationError  # type: ignore[import-untyped]  # what altair raises
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import PRESETS, Finding, verdict_of
@@ -150,11 +149,14 @@ def _alike(lines: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
 
 def _read_chart(path: Path) -> alt.TopLevelMixin:
     try:
-        chart: alt.TopLevelMixin = alt.Chart.from_json(path.read_text(encoding="utf-8"))
+        description = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}; run the experiment again.") from None
-    except (ValueError, ValidationError) as error:
-        raise UsageError(f"{path} is no chart ({str(error).splitlines()[0]}); run the experiment again.") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is no chart ({error}); run the experiment again.") from None
+    if not isinstance(description, dict) or "vega-lite" not in str(description.get("$schema")):
+        raise UsageError(f"{path} is no chart (it does not name Vega-Lite's schema); run the experiment again.")
+    chart: alt.TopLevelMixin = alt.Chart.from_dict(description)
     return chart
 
 
