@@ -72,6 +72,13 @@ def test_rows_of_different_columns_stand_in_one_table(tmp_path):
     assert page.count("<th>sst alone</th>") == page.count("<th>sms alone</th>") == 1
 
 
+def test_columns_of_the_main_table_can_be_chosen_and_named(tmp_path):
+    put(tmp_path, "quick", "sst")
+    page = page_of(tmp_path, columns={"steps": "updates", "never there": "never there"})
+    assert "<th>corpus</th><th>preset</th><th>updates</th></tr>" in page
+    assert "<td>sst</td><td>quick</td><td>2000</td></tr>" in page
+
+
 @pytest.mark.parametrize(
     ("verdicts", "whole"),
     [(("holds", "holds"), "holds"), (("holds", "fails"), "fails"), (("holds", "undecided"), "undecided")],

@@ -60,7 +60,8 @@ class FrozenLexicon:
             notes=(
                 *text_notes(runs, ROLES),
                 *left_out(order.row),
-                "Frozen runs begin from the same weights as the reference runs of their seed.",
+                "Frozen runs begin from the same weights as the reference runs of their seed, which may make the two agree "
+                "more; pairs has every pair.",
                 "The paper's own Table 9 could not be had; only the direction of its difference is known.",
             ),
             seeds={role: runs.seeds(role) for role in ROLES},
@@ -73,6 +74,16 @@ class FrozenLexicon:
             "How often the position that attention values most is among the top 5 % of an attention that was trained "
             "over a frozen random lexicon, and of a lexicon that was trained under uniform attention.",
             main="table9",
+            columns={
+                f"{FROZEN}, held out": FROZEN,
+                f"{UNIFORM}, held out": UNIFORM,
+                "difference": "difference",
+                "low": "from",
+                "high": "to",
+                "chance": "chance",
+                f"{FROZEN}, largest": f"{FROZEN}, as in the paper",
+                f"{UNIFORM}, largest": f"{UNIFORM}, as in the paper",
+            },
             tables=("pairs",),
         )
 

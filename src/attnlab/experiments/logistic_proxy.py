@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.experiments.claims import Finding, Part, Preset, Verdict
-from attnlab.experiments.classification import ROWS, Role, default_rows, jobs
+from attnlab.experiments.classification import ROWS, SIZES, Role, default_rows, jobs
 from attnlab.experiments.experiment import Order, Result, Table
 from attnlab.experiments.text_agreement import Series
 from attnlab.experiments.text_curves import cross_read, first_half, follow
@@ -32,6 +32,8 @@ from attnlab.training.loop import Trained
 
 ROLES: tuple[Role, ...] = ("uniform", "proxy")
 PX, LOG = "A(beta_uf, beta_px)", "A(beta_uf, beta_log)"
+PASSES = 60
+"""Passes over the training texts by which the paper trains its proxy."""
 MARGIN = 0.02
 """Agreements within 2 points of each other are nearly the same."""
 TENTH = 0.1
@@ -87,6 +89,17 @@ class LogisticProxy:
             "How often the position that the lexicon of uniform training values most is among the top 5 % of the "
             "proxy's word scores and of a logistic regression's weights, and how far the two differ word by word.",
             main="table10",
+            columns={
+                f"{PX}, held out": PX,
+                f"{LOG}, held out": LOG,
+                "low": "difference from",
+                "high": "to",
+                "chance": "chance",
+                "proxy_clean_accuracy": "accuracy, proxy",
+                "logistic_clean_accuracy": "logistic",
+                "weights_apart": "weights apart",
+                "weights_spread": "spread",
+            },
             tables=("accuracy",),
         )
 
@@ -207,7 +220,7 @@ def same_weights(row: str, weights: Weights, *, converged: bool) -> Part:
     apart = weights.apart / weights.spread
     interval = bounds(apart)
     verdict = _within(interval, TENTH) if converged else "undecided"
-    detail = f"Over {len(apart)} words the mean difference is {apart.mean():.4f} of their spread, {weights.spread:.3f}."
+    detail = f"Over {len(apart)} words the mean difference is {apart.mean():.2g} of their spread, {weights.spread:.3f}."
     if not converged:
         detail += " A fit has not converged."
     return Part(row, verdict, float(apart.mean()), interval, "words", detail)
@@ -345,6 +358,9 @@ def notes(runs: TextRuns, fitted: Fitted) -> tuple[str, ...]:
         f"Words compared occur at least {LEAST_COUNT} times in training; {SHOWN} of them at most are in the table, "
         "evenly spaced by rank of their weight.",
     ]
+    passes = SIZES[runs.order.preset].passes
+    if passes < PASSES:
+        told.append(f"The proxy is trained for {passes} passes over the texts instead of {PASSES}.")
     if fitted.swept.unconverged:
         told.append(f"{fitted.swept.unconverged} of {len(fitted.swept.fits)} logistic regressions did not converge.")
     return tuple(told)

@@ -85,6 +85,16 @@ class Saliency:
             "How often the position that one quantity values most is among the top 5 % of another: standard attention, "
             "influence by leaving a word out and by the gradient, and the relevance learned under uniform attention.",
             main="saliency",
+            columns={
+                "agreement": "agreement",
+                "texts": "texts",
+                "value": "A",
+                "low": "from",
+                "high": "to",
+                "chance": "chance",
+                "tau": "tau",
+                "decides": "decides",
+            },
             tables=("best_steps",),
         )
 

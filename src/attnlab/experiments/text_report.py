@@ -58,11 +58,19 @@ def strongest_rows(folder: Path) -> list[RowResult]:
     return found
 
 
-def write_text_report(folder: Path, title: str, lead: str, *, main: str, tables: Sequence[str] = ()) -> Path:
+def write_text_report(
+    folder: Path,
+    title: str,
+    lead: str,
+    *,
+    main: str,
+    columns: Mapping[str, str] | None = None,
+    tables: Sequence[str] = (),
+) -> Path:
     """Write ``report.html`` into the experiment's results ``folder`` and say where it is.
 
-    ``lead``: the sentence below the title. ``main``: the table that is shown over all corpora. ``tables``: those shown
-    for each corpus by itself.
+    ``lead``: the sentence below the title. ``main``: the table that is shown over all corpora, and ``columns`` those of
+    its columns that are, with the headings they get; None shows all. ``tables``: those shown for each corpus by itself.
     """
     results = strongest_rows(folder)
     if not results:
@@ -71,7 +79,7 @@ def write_text_report(folder: Path, title: str, lead: str, *, main: str, tables:
         Section(
             "All corpora",
             ["Each corpus at the strongest preset that it was run at. Tables with every digit lie beside this page."],
-            table=_alike([_named(result, line) for result in results for line in result.table(main)]),
+            table=_alike([_named(result, line, columns) for result in results for line in result.table(main)]),
         ),
         _verdicts(results),
     ]
@@ -136,9 +144,11 @@ def _sections(result: RowResult, tables: Sequence[str]) -> list[Section]:
     return sections
 
 
-def _named(result: RowResult, line: Mapping[str, str]) -> dict[str, str]:
+def _named(result: RowResult, line: Mapping[str, str], columns: Mapping[str, str] | None) -> dict[str, str]:
     """A line of the main table with its corpus and preset in front."""
-    return {"corpus": result.row, "preset": result.preset, **{k: v for k, v in line.items() if k != "corpus"}}
+    chosen = {name: name for name in line if name != "corpus"} if columns is None else columns
+    told = {heading: line[name] for name, heading in chosen.items() if name in line}
+    return {"corpus": result.row, "preset": result.preset, **told}
 
 
 def _alike(lines: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:

@@ -27,6 +27,8 @@ ROLES: tuple[Role, ...] = ("reference", "uniform")
 WHOLE = 4000
 """Updates of the paper's runs: only at their end has a curve that still rises had its time to fall."""
 AGREEMENT = "A(alpha, beta_uf)"
+MAIN = ("start", "peak", "end", "peak_step", "last_step", "rise_low", "rise_high", "fall_low", "fall_high", "chance")
+"""Columns of the page's main table."""
 
 
 class UniformOvertraining:
@@ -68,6 +70,7 @@ class UniformOvertraining:
             "uniform attention: at the start, at the peak (chosen on one half of the texts, read on the other) and at "
             "the end.",
             main="peak",
+            columns={name: name.replace("_", " ") for name in MAIN},
             tables=("pairs",),
         )
 
