@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from attnlab.errors import UsageError
 from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.counts import CountTable, Lookup, table_of
-from attnlab.theory.links import Chunk, Entries, Floats, Links
+from attnlab.theory.entries import Entries
+from attnlab.theory.links import Chunk, Floats, Links
 
 UNALIGNED = -1
 MOST_LINKS_KEPT = 2**28
@@ -85,15 +86,10 @@ class _Training:
 
     def __init__(self, links: Links) -> None:
         self.links = links
-        self.entries = Entries(len(links.pairs.target_words))
         kept = int(links.lengths.sum()) <= MOST_LINKS_KEPT
-        self._chunks: list[Chunk] | None = [] if kept else None
-        for chunk in links.chunks():
-            self.entries.add(chunk)
-            if self._chunks is not None:
-                self._chunks.append(chunk)
-        self.numbers = [self.entries.numbers(chunk) for chunk in self.chunks()]
-        self.inputs, self.outputs = self.entries.words()
+        self._chunks: list[Chunk] | None = list(links.chunks()) if kept else None
+        entries = Entries([chunk.words for chunk in self.chunks()], len(links.pairs.target_words))
+        self.inputs, self.outputs, self.numbers = entries.inputs, entries.outputs, entries.numbers
         # An input word's entries stand together: where each word's begin, and how many they are.
         self.rows = np.flatnonzero(np.diff(self.inputs, prepend=-1))
         self.row_lengths = np.diff(self.rows, append=len(self.inputs))
