@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from attnlab.experiments.logistic_proxy import LOG, PX, Weights, chosen_by_loss, decide, same_agreement, same_weights
+from attnlab.experiments.bag_fits import Weights, chosen_by_loss
+from attnlab.experiments.logistic_proxy import LOG, PX, decide, same_agreement, same_weights
 from attnlab.experiments.text_agreement import Series
 from attnlab.experiments.text_curves import first_half
 

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from attnlab.errors import UsageError
@@ -117,26 +116,23 @@ def _one(direction: str, forward: Alignment | None, reverse: Alignment | None) -
 def pharaoh(alignment: Alignment) -> bytes:
     """The alignment as a file: a line for each pair, its links ``i-j`` by target position, empty if it has none."""
     sentences, source, target = alignment.positions()
+    most = 1 + int(max(source.max(initial=0), target.max(initial=0)))
+    # A file is a row of pieces: "i-" and "j " for each link, "j" and a newline for the last of a line, or a newline.
+    ends = ("-", " ", "\n")
+    pieces = pa.array([f"{position}{end}" for end in ends for position in range(most)] + ["\n"], pa.large_string())
     # Some sentences at a time: what is written then stays near the processor.
     bounds = [*range(0, len(alignment.pairs), SENTENCES), len(alignment.pairs)]
-    ends = np.searchsorted(sentences, bounds).tolist()
-    parts = zip(pairwise(bounds), pairwise(ends), strict=True)
-    return b"".join(_lines(sentences[a:b] - m, source[a:b], target[a:b], n - m) for (m, n), (a, b) in parts)
+    parts = zip(pairwise(bounds), pairwise(np.searchsorted(sentences, bounds).tolist()), strict=True)
+    chosen = (_pieces(sentences[a:b] - m, source[a:b], target[a:b], n - m, most) for (m, n), (a, b) in parts)
+    return b"".join(pieces.take(pa.array(part)).buffers()[2] for part in chosen)
 
 
-def _lines(sentences: Ints, source: Ints, target: Ints, count: int) -> bytes:
-    """The lines of ``count`` sentences, from the sentence, source and target position of each link."""
-    links = pc.binary_join_element_wise(_digits(source), _digits(target), pa.scalar("-", pa.large_string()))
-    offsets = np.searchsorted(sentences, np.arange(count + 1))
-    lines = pc.binary_join(
-        pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), links), pa.scalar(" ", pa.large_string())
-    )
-    whole = pc.binary_join(
-        pa.LargeListArray.from_arrays(pa.array([0, len(lines)], pa.int64()), lines), pa.scalar("\n", pa.large_string())
-    )
-    text: str = whole[0].as_py()
-    return text.encode("ascii") + b"\n"
-
-
-def _digits(numbers: Ints) -> pa.Array:
-    return pa.array(numbers).cast(pa.large_string())
+def _pieces(sentences: Ints, source: Ints, target: Ints, count: int, most: int) -> Ints:
+    """The pieces that make the lines of ``count`` sentences, from the sentence and the positions of each link."""
+    last = np.ones(len(sentences), dtype=bool)
+    np.not_equal(sentences[1:], sentences[:-1], out=last[:-1])
+    chosen = np.stack([source, target + np.where(last, 2 * most, most)], axis=1).reshape(-1)
+    empty = np.ones(count, dtype=bool)
+    empty[sentences] = False
+    lines = np.flatnonzero(empty)
+    return np.insert(chosen, 2 * np.searchsorted(sentences, lines), 3 * most) if len(lines) else chosen

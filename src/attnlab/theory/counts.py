@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from attnlab.agreement.fields import ScoreField
 from attnlab.errors import UsageError
 from attnlab.tasks.sentence_pairs import SentencePairs
-from attnlab.theory.links import Chunk, Entries, Floats, Ids, Links
+from attnlab.theory.entries import Entries
+from attnlab.theory.links import Chunk, Floats, Ids, Links
 
 NULL = ""
 """The name of the NULL word. No word of a text is empty, so it cannot be mistaken for one."""
@@ -82,15 +83,13 @@ def count_table(pairs: SentencePairs, *, null: bool = False) -> CountTable:
     >>> count_table(pairs).dense().tolist()
     [[0.5, 0.5], [0.5, 1.5]]
     """
-    links, entries = Links(pairs, null=null), Entries(len(pairs.target_words))
-    chunks = []
-    for chunk in links.chunks():
-        entries.add(chunk)
-        chunks.append((entries.key(chunk.inputs, chunk.outputs), chunk.per_entry(1 / links.lengths[chunk.tokens])))
-    values = np.zeros(len(entries.keys))
-    for keys, counts in chunks:
-        values[np.searchsorted(entries.keys, keys)] += counts
-    return table_of(*entries.words(), values, pairs, null=null)
+    links = Links(pairs, null=null)
+    parts = [(chunk.words, chunk.per_entry(1 / links.lengths[chunk.tokens])) for chunk in links.chunks()]
+    entries = Entries([words for words, _ in parts], len(pairs.target_words))
+    values = np.zeros(len(entries.inputs))
+    for numbers, (_, counts) in zip(entries.numbers, parts, strict=True):
+        values[numbers] += counts
+    return table_of(entries.inputs, entries.outputs, values, pairs, null=null)
 
 
 def table_of(inputs: Ids, outputs: Ids, values: Floats, pairs: SentencePairs, *, null: bool) -> CountTable:
@@ -143,7 +142,7 @@ class Lookup:
     def of(self, chunk: Chunk) -> Floats:
         """The values of a chunk's entries."""
         inputs = np.append(self.inputs, self.table.shape[0] - 1)  # the id behind those of all words is NULL's
-        return self.table.lookup(inputs[chunk.inputs], self.outputs[chunk.outputs])
+        return self.table.lookup(inputs[chunk.words.inputs], self.outputs[chunk.words.outputs])
 
     def null(self, targets: Ids) -> Floats:
         """What the NULL word gives to target tokens."""

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from attnlab.errors import UsageError
 from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.counts import CountTable, Lookup, table_of
-from attnlab.theory.links import Chunk, Entries, Floats, Links
+from attnlab.theory.entries import Entries
+from attnlab.theory.links import Chunk, Floats, Ints, Links
 
 UNALIGNED = -1
 MOST_LINKS_KEPT = 2**28
@@ -71,7 +72,7 @@ def train_ibm1(
     history = [-len(pairs.target) * math.log(len(pairs.target_words))]
     converged = False
     while len(history) <= iterations and not converged:
-        training.update()
+        training.update(last=len(history) == iterations)
         history.append(training.log_likelihood())
         if watch:
             watch(len(history) - 1, history[-1])
@@ -81,47 +82,60 @@ def train_ibm1(
 
 
 class _Training:
-    """The table between iterations: ``values (entries,)``, and which of them each chunk of links has."""
+    """The table between iterations: ``values (entries,)``, and which of them each chunk of links has.
+
+    ``denominators (output tokens,)``: sum over l of Trans(y_t | x_l). ``sums (entries,)``: sum over an entry's links of
+    1 / denominator, which makes the next iteration's counts.
+    """
 
     def __init__(self, links: Links) -> None:
         self.links = links
-        self.entries = Entries(len(links.pairs.target_words))
         kept = int(links.lengths.sum()) <= MOST_LINKS_KEPT
-        self._chunks: list[Chunk] | None = [] if kept else None
-        for chunk in links.chunks():
-            self.entries.add(chunk)
-            if self._chunks is not None:
-                self._chunks.append(chunk)
-        self.numbers = [self.entries.numbers(chunk) for chunk in self.chunks()]
-        self.inputs, self.outputs = self.entries.words()
+        self._chunks: list[Chunk] | None = list(links.chunks()) if kept else None
+        entries = Entries([chunk.words for chunk in self.chunks()], len(links.pairs.target_words))
+        self.inputs, self.outputs, self.numbers = entries.inputs, entries.outputs, entries.numbers
         # An input word's entries stand together: where each word's begin, and how many they are.
         self.rows = np.flatnonzero(np.diff(self.inputs, prepend=-1))
         self.row_lengths = np.diff(self.rows, append=len(self.inputs))
         self.denominators = links.lengths.astype(np.float64)
         self.log_lengths = float(np.log(self.denominators).sum())
         self.values = np.ones(len(self.inputs))
-        self.counts = np.empty_like(self.values)
+        self.sums = np.zeros(len(self.inputs))
+        for chunk, numbers in self._numbered():
+            self._add(chunk, numbers)
 
     def chunks(self) -> Iterable[Chunk]:
         return self.links.chunks() if self._chunks is None else self._chunks
 
-    def update(self) -> None:
-        """One iteration: expected counts by the table so far, then the table under which they are likeliest."""
-        counts, self.counts = self.counts, self.values  # two arrays change places: new memory costs more than sums
-        counts.fill(0)
-        for chunk, numbers in zip(self.chunks(), self.numbers, strict=True):
-            counts[numbers] += chunk.per_entry(1 / self.denominators[chunk.tokens])
-        counts *= self.values
+    def update(self, *, last: bool) -> None:
+        """One iteration: expected counts by the table so far, then the table under which they are likeliest.
+
+        ``last``: no other will follow, so that nothing has to be summed for it.
+        """
+        counts = np.multiply(self.sums, self.values, out=self.sums)
         counts /= np.repeat(np.add.reduceat(counts, self.rows), self.row_lengths)
-        self.values = counts
-        # sum over l of Trans(y_t | x_l), for every output token
-        for chunk, values in self.valued():
-            self.denominators[chunk.tokens] = chunk.per_token(values)
+        self.values, self.sums = counts, self.values  # they change places: new memory costs more than sums
+        self.sums.fill(0)
+        for chunk, numbers in self._numbered():
+            self.denominators[chunk.tokens] = chunk.per_token(self.values[numbers])
+            if not last:
+                self._add(chunk, numbers)  # while the chunk is near the processor
 
     def valued(self) -> Iterator[tuple[Chunk, Floats]]:
         """The chunks with the values of their entries."""
-        for chunk, numbers in zip(self.chunks(), self.numbers, strict=True):
+        for chunk, numbers in self._numbered():
             yield chunk, self.values[numbers]
+
+    def _numbered(self) -> Iterator[tuple[Chunk, Ints | slice]]:
+        return zip(self.chunks(), self.numbers, strict=True)
+
+    def _add(self, chunk: Chunk, numbers: Ints | slice) -> None:
+        """Add to ``sums`` those of a chunk."""
+        sums = chunk.per_entry(1 / self.denominators[chunk.tokens])
+        if isinstance(numbers, slice):
+            self.sums[numbers] += sums
+        else:
+            np.add.at(self.sums, numbers, sums)  # reads each number once, and `+=` twice
 
     def log_likelihood(self) -> float:
         """sum over m, t of log(sum over l of Trans(y_t | x_l) / L_m)."""
@@ -145,10 +159,11 @@ def _best(links: Links, valued: Iterable[tuple[Chunk, Floats]]) -> NDArray[np.in
     positions = links.lengths.astype(np.int32)
     for chunk, values in valued:
         part = chunk.per_link(values)
-        best = np.zeros(chunk.tokens.stop - chunk.tokens.start)
-        np.maximum.at(best, chunk.link_tokens, part)
-        won = np.flatnonzero((part == best[chunk.link_tokens]) & (part > 0))
-        np.minimum.at(positions[chunk.tokens], chunk.link_tokens[won], chunk.positions[won].astype(np.int32))
+        tokens = chunk.link_tokens.astype(np.intp)
+        best = np.full(chunk.tokens.stop - chunk.tokens.start, np.nextafter(0.0, 1.0))  # 0 wins nothing
+        np.maximum.at(best, tokens, part)
+        won = np.flatnonzero(part == best.take(tokens))
+        np.minimum.at(positions[chunk.tokens], tokens[won], chunk.positions[won].astype(np.int32))
     # NULL stands behind all words, so that it wins no tie.
     positions[positions >= links.lengths - links.null] = UNALIGNED
     return positions

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from attnlab.errors import UsageError
 from attnlab.theory.counts import NULL, CountTable, check_table
-from attnlab.theory.links import Floats, distinct
+from attnlab.theory.entries import distinct
+from attnlab.theory.links import Floats
 
 FORMS = (".parquet", ".tsv")
 _WORDS = pa.large_string()

@@ -9,8 +9,9 @@ words, and the sparse matrix of output tokens by input words is transposed, whic
 done for some sentences at a time, so that memory is bounded and everything stays near the processor.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,22 +25,31 @@ Floats = NDArray[np.float64]
 
 CHUNK = 2**21
 """Most links of a chunk of sentences (a single pair may exceed it): about 60 MB while it is made."""
-PENDING = 2**24
-"""Most keys that wait for being merged."""
+
+
+class Words(NamedTuple):
+    """The words of n entries, sorted: those of input word i are ``rows[i] : rows[i + 1]``; ``outputs (n,)``."""
+
+    rows: NDArray[np.integer]
+    outputs: Ids
+
+    @property
+    def inputs(self) -> Ids:
+        """``(n,)``: the input word of each entry."""
+        return np.repeat(np.arange(len(self.rows) - 1, dtype=np.int32), np.diff(self.rows))
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
     """The links of some sentences, sorted by (input word, output word).
 
-    ``tokens``: these sentences' part of ``pairs.target``. ``inputs (n,)`` and ``outputs (n,)``: the words of each
-    entry, which owns the links ``starts[e] : starts[e + 1]``. ``link_tokens (links,)``: their output tokens, numbered
-    from 0 within the chunk; ``positions (links,)``: where their input tokens stand in their sentences.
+    ``tokens``: these sentences' part of ``pairs.target``. ``words``: those of each entry, which owns the links
+    ``starts[e] : starts[e + 1]``. ``link_tokens (links,)``: their output tokens, numbered from 0 within the chunk;
+    ``positions (links,)``: where their input tokens stand in their sentences.
     """
 
     tokens: slice
-    inputs: Ids
-    outputs: Ids
+    words: Words
     starts: Ids
     link_tokens: Ids
     positions: NDArray[np.integer]
@@ -80,107 +90,79 @@ class Links:
     def chunks(self) -> Iterator[Chunk]:
         """The links, some sentences at a time; sentences without links are passed over."""
         links = np.cumsum(np.diff(self.offsets) * np.diff(self.pairs.target_offsets))
-        ones = np.ones(0)
+        workspace = _Workspace.of(0)
         first = before = 0
         while len(links) and before < links[-1]:
             last = max(first + 1, int(np.searchsorted(links, before + CHUNK, side="right")))
             size = int(links[last - 1]) - before
-            if size > len(ones):
-                ones = np.ones(size)
+            if size > len(workspace.ones):
+                workspace = _Workspace.of(size)
             if size:
-                yield self._chunk(first, last, ones[:size])
+                yield self._chunk(first, last, workspace.part(size))
             first, before = last, before + size
 
-    def _chunk(self, first: int, last: int, ones: Floats) -> Chunk:
-        """The links of sentences ``first`` to ``last`` - 1, as many as ``ones``."""
+    def _chunk(self, first: int, last: int, use: "_Workspace") -> Chunk:
+        """The links of sentences ``first`` to ``last`` - 1, as many as ``use`` is large."""
         begin, end = self.offsets[first], self.offsets[last]
         tokens = slice(*self.pairs.target_offsets[[first, last]].tolist())
         target, source = self.pairs.target[tokens], self.source[begin:end]
         by_output = counting_sort(target, len(self.pairs.target_words))
-        starts = (self.offsets[first:last] - begin).astype(np.int32)
-        counts = np.diff(self.pairs.target_offsets[first : last + 1])
+        target = target[by_output]
+        starts = self.offsets[first:last] - begin
+        sentence_lengths = np.diff(self.offsets[first : last + 1])
         # Row k holds the input tokens of the sentence of output token by_output[k].
-        lengths = self.lengths[tokens][by_output].astype(np.int32)
+        row_starts = np.repeat(starts, np.diff(self.pairs.target_offsets[first : last + 1]))[by_output]
+        lengths = self.lengths[tokens][by_output]
         ends = np.zeros(len(lengths) + 1, dtype=np.int32)
         np.cumsum(lengths, out=ends[1:])
-        positions = np.arange(len(ones), dtype=np.int32) - np.repeat(ends[:-1], lengths)
-        taken = positions + np.repeat(np.repeat(starts, counts)[by_output], lengths)
-        positions = positions.astype(np.min_scalar_type(int(lengths.max())))
-        by_word = csr_array((positions, source[taken], ends), shape=(len(target), self.inputs)).tocsc()
+        # Which input token each link has: one more than the link before, but where a row begins.
+        taken = use.indices
+        taken.fill(1)
+        taken[0] = row_starts[0]
+        taken[ends[1:-1]] = row_starts[1:] - (row_starts[:-1] + lengths[:-1] - 1)
+        np.cumsum(taken, out=taken)
+        places = np.arange(len(source)) - np.repeat(starts, sentence_lengths)
+        places = places.astype(np.min_scalar_type(int(sentence_lengths.max())))
+        # No index is out of range: "clip" only spares looking for one.
+        inputs = source.take(taken, out=use.words, mode="clip")
+        positions = places.take(taken, mode="clip")
+        by_word = csr_array((positions, inputs, ends), shape=(len(target), self.inputs)).tocsc()
         # Within an input word, links are now sorted by output word; an entry begins where either word changes.
-        outputs = target[by_output][by_word.indices]
-        new = np.empty(len(outputs), dtype=bool)
+        rows, indices = by_word.indptr, use.indices
+        indices[:] = by_word.indices
+        outputs = target.take(indices, out=use.words, mode="clip")
+        new = use.new
         new[0] = True
         np.not_equal(outputs[1:], outputs[:-1], out=new[1:])
-        new[by_word.indptr[:-1][np.diff(by_word.indptr) > 0]] = True
+        new[rows[:-1][np.diff(rows) > 0]] = True
         bounds = np.append(np.flatnonzero(new), len(outputs)).astype(np.int32)
-        entries = np.diff(np.searchsorted(bounds[:-1], by_word.indptr))
-        link_tokens = by_output[by_word.indices]
+        link_tokens = by_output.take(indices, out=by_word.indices, mode="clip")
         return Chunk(
             tokens,
-            np.repeat(np.arange(self.inputs, dtype=np.int32), entries),
-            outputs[bounds[:-1]],
+            Words(np.searchsorted(bounds[:-1], rows), outputs[bounds[:-1]]),
             bounds,
             link_tokens,
             by_word.data,
-            csr_array((ones, link_tokens, bounds), shape=(len(bounds) - 1, len(target))),
+            csr_array((use.ones, link_tokens, bounds), shape=(len(bounds) - 1, len(target))),
         )
 
 
-class Entries:
-    """The distinct pairs of words among chunks of links, numbered by (input, output): the entries of their table.
+class _Workspace(NamedTuple):
+    """Arrays of as many numbers as a chunk has links, used for one chunk after the other: new memory costs more than
+    what is done in it."""
 
-    A pair of words is one number, its key: input * ``outputs`` + output.
-    """
+    ones: Floats
+    indices: Ints
+    words: Ids
+    new: NDArray[np.bool_]
 
-    def __init__(self, outputs: int) -> None:
-        self.outputs = outputs
-        self._keys: list[Ints] = []
+    @classmethod
+    def of(cls, size: int) -> "_Workspace":
+        return cls(np.ones(size), np.empty(size, np.int64), np.empty(size, np.int32), np.empty(size, np.bool_))
 
-    def key(self, inputs: Ids, outputs: Ids) -> Ints:
-        """The keys of pairs of words."""
-        return inputs.astype(np.int64) * self.outputs + outputs
-
-    def add(self, chunk: Chunk) -> None:
-        """Take in a chunk's entries."""
-        self._keys.append(self.key(chunk.inputs, chunk.outputs))
-        if sum(map(len, self._keys[1:])) > PENDING:
-            self._merge()
-
-    def _merge(self) -> None:
-        if len(self._keys) > 1:
-            self._keys = [distinct(self._keys)]
-
-    @property
-    def keys(self) -> Ints:
-        """``(entries,)``, rising."""
-        self._merge()
-        return self._keys[0] if self._keys else np.zeros(0, dtype=np.int64)
-
-    def numbers(self, chunk: Chunk) -> Ints | slice:
-        """Which entries a chunk's are, rising."""
-        keys = self.keys
-        if len(keys) == len(chunk.inputs):
-            return slice(None)
-        return np.searchsorted(keys, self.key(chunk.inputs, chunk.outputs))
-
-    def words(self) -> tuple[Ids, Ids]:
-        """The input and the output word of each entry."""
-        keys = self.keys
-        count = int(keys[-1]) // self.outputs + 1 if len(keys) else 0
-        bounds = np.arange(count + 1, dtype=np.int64) * self.outputs
-        lengths = np.diff(np.searchsorted(keys, bounds))  # keys rise: no division of each is needed
-        inputs = np.repeat(np.arange(count, dtype=np.int32), lengths)
-        return inputs, (keys - np.repeat(bounds[:-1], lengths)).astype(np.int32)
-
-
-def distinct(parts: Sequence[Ints]) -> Ints:
-    """The different ones of all keys, rising. `np.unique` hashes, which takes forty times as long on sorted parts."""
-    keys = np.concatenate(parts)
-    keys.sort(kind="stable")
-    new = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    return keys[new]
+    def part(self, size: int) -> "_Workspace":
+        """The first ``size`` numbers of each."""
+        return _Workspace(self.ones[:size], self.indices[:size], self.words[:size], self.new[:size])
 
 
 def counting_sort(ids: Ids, count: int) -> Ids:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from attnlab.errors import UsageError
 from attnlab.tasks.sentence_pairs import SentencePairs
-from attnlab.theory.links import Ints, distinct
+from attnlab.theory.entries import distinct
+from attnlab.theory.links import Ints
 
 Bools = NDArray[np.bool_]
 Direction = Literal["forward", "reverse", "intersection", "union", "grow-diag-final-and"]
