@@ -127,7 +127,8 @@ class Classifier(nn.Module):
                 f"an embedding_size of {size}."
             )
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < words:
-            raise UsageError(f"Word vectors are for words 0 to {words - 1}; there is one for word {int(ids.max())}.")
+            wrong = int(ids.max() if int(ids.min()) >= 0 else ids.min())
+            raise UsageError(f"Word vectors are for words 0 to {words - 1}; there is one for word {wrong}.")
         with torch.no_grad():
             self.embedding[ids] = vectors.to(self.embedding.dtype)
 

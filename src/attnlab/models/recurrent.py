@@ -109,9 +109,7 @@ class Recurrent(nn.Module):
         """
         self._check_inputs(inputs, embedding)
         if gates is not None and (gates.shape != inputs.shape[:2] or gates.dtype != self._dtype):
-            raise UsageError(
-                f"The gates are {_described(gates)}; {tuple(inputs.shape[:2])} of {self._dtype} is right."
-            )
+            raise UsageError(f"The gates are {_described(gates)}; {tuple(inputs.shape[:2])} of {self._dtype} is right.")
         packing = _packing(inputs, lengths)
         starts = self._starts(initial, packing)
         tokens = None

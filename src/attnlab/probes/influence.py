@@ -42,12 +42,4 @@ def text_influence(model: Classifier, texts: Bags, positions: int = POSITIONS) -
             delta[batch.places] = gradient[inside]
             alpha[batch.places], gamma[batch.places] = seen.alpha.detach()[inside], seen.gamma.detach()[inside]
             told[batch.rows] = seen.log_probabilities.detach()
-    offsets = texts.offsets.numpy()
-    fields = TextFields(
-        ScoreField(alpha.numpy(), offsets),
-        ScoreField(gamma.numpy(), offsets),
-        told.double().numpy(),
-        loss=-float(told.double().gather(1, texts.labels[:, None]).mean()),
-        accuracy=float((told.argmax(1) == texts.labels).double().mean()),
-    )
-    return fields, ScoreField(delta.numpy(), offsets)
+    return TextFields.of(texts, alpha, gamma, told), ScoreField(delta.numpy(), texts.offsets.numpy())

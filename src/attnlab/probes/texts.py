@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from attnlab.agreement.fields import ScoreField
 from attnlab.errors import UsageError
 from attnlab.models.attention import padding
 from attnlab.models.classifier import Classifier
+from attnlab.probes.reading import check_texts, frozen
 from attnlab.tasks.batch import Bags
 
 POSITIONS = 8192
@@ -49,11 +51,25 @@ class TextFields:
     loss: float
     accuracy: float
 
+    @classmethod
+    def of(cls, texts: Bags, alpha: Tensor, gamma: Tensor, log_probabilities: Tensor) -> Self:
+        """From ``alpha`` and ``gamma`` (tokens,) and ``log_probabilities`` (texts, classes)."""
+        offsets, told = texts.offsets.numpy(), log_probabilities.double()
+        return cls(
+            ScoreField(alpha.numpy(), offsets),
+            ScoreField(gamma.numpy(), offsets),
+            told.numpy(),
+            loss=-float(told.gather(1, texts.labels[:, None]).mean()),
+            accuracy=float((told.argmax(1) == texts.labels).double().mean()),
+        )
+
 
 def padded(texts: Bags, rows: Tensor) -> TextBatch:
     """The texts that ``rows`` (batch,) names, side by side, with word 0 behind the shorter ones' ends."""
     lengths = texts.lengths[rows]
-    if len(lengths) and not bool(lengths.all()):
+    if not len(lengths):
+        raise UsageError("A batch needs at least one text.")
+    if not bool(lengths.all()):
         raise UsageError(f"Text {int(rows[lengths.argmin()])} has no words; a classifier reads at least one.")
     positions = torch.arange(int(lengths.max()))
     at = texts.offsets[rows][:, None] + positions
@@ -73,28 +89,15 @@ def batches(texts: Bags, positions: int = POSITIONS) -> Iterator[TextBatch]:
         start = stop
 
 
-@torch.no_grad()
 def text_fields(model: Classifier, texts: Bags, positions: int = POSITIONS) -> TextFields:
     """Attention, lexical probe and prediction of every text."""
-    if not len(texts):
-        raise UsageError("There are no texts to read.")
-    training = model.training
-    model.eval()
-    alpha, gamma = torch.empty(2, len(texts.words))
-    told = torch.empty(len(texts), model.classes)
-    for batch in batches(texts, positions):
-        seen = model(batch.tokens, batch.lengths, labels=batch.labels)
-        assert seen.gamma is not None
-        inside = batch.inside
-        alpha[batch.places], gamma[batch.places] = seen.alpha[inside], seen.gamma[inside]
-        told[batch.rows] = seen.log_probabilities
-    model.train(training)
-    offsets = texts.offsets.numpy()
-    right = told.gather(1, texts.labels[:, None]).double()
-    return TextFields(
-        ScoreField(alpha.numpy(), offsets),
-        ScoreField(gamma.numpy(), offsets),
-        told.double().numpy(),
-        loss=-float(right.mean()),
-        accuracy=float((told.argmax(1) == texts.labels).double().mean()),
-    )
+    check_texts(model, texts)
+    alpha, gamma = torch.empty(2, len(texts.words), dtype=model.embedding.dtype)
+    told = torch.empty(len(texts), model.classes, dtype=model.embedding.dtype)
+    with frozen(model), torch.no_grad():
+        for batch in batches(texts, positions):
+            seen = model(batch.tokens, batch.lengths, labels=batch.labels)
+            inside = batch.inside
+            alpha[batch.places], gamma[batch.places] = seen.alpha[inside], seen.gamma[inside]
+            told[batch.rows] = seen.log_probabilities
+    return TextFields.of(texts, alpha, gamma, told)

@@ -399,9 +399,7 @@ def _kind(default: str) -> Discriminator:
     return Discriminator(told)
 
 
-TaskSpec = Annotated[
-    CopyingSpec | TopicsSpec | SstSpec | LabelledTextSpec | OwnTaskSpec, Field(discriminator="kind")
-]
+TaskSpec = Annotated[CopyingSpec | TopicsSpec | SstSpec | LabelledTextSpec | OwnTaskSpec, Field(discriminator="kind")]
 ModelSpec = Annotated[
     Annotated[Seq2SeqSpec, Tag("seq2seq")]
     | Annotated[TopicModelSpec, Tag("topic")]
