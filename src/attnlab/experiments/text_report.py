@@ -118,8 +118,8 @@ def _verdicts(results: Sequence[RowResult]) -> Section:
             "corpus": result.name,
             "part": part.name,
             "verdict": part.verdict,
-            "effect": "" if part.effect is None else f"{part.effect:.3f}",
-            "95 % interval": "" if part.interval is None else f"{part.interval[0]:.3f} to {part.interval[1]:.3f}",
+            "effect": "" if part.effect is None else f"{part.effect:.3g}",
+            "95 % interval": "" if part.interval is None else f"{part.interval[0]:.3g} to {part.interval[1]:.3g}",
             "over": part.over,
             "numbers": part.detail,
         }
