@@ -86,6 +86,14 @@ def test_an_evaluation_keeps_the_fields_of_both_splits(store):
             np.testing.assert_allclose(values, getattr(fields, name).values, rtol=1e-6)
 
 
+def test_fields_do_not_pile_up():
+    """An evaluation's fields are handed over once and then forgotten: memory does not grow with evaluations."""
+    problem = build_problem(text_spec())
+    problem.evaluate(0)
+    assert problem.fields().num_rows == 40
+    assert problem.fields() is None
+
+
 def test_uniform_attention_keeps_the_probe_alone(store):
     run = train(
         text_spec(model=ClassifierSpec(embedding_size=10, hidden=8, attention="uniform")),

@@ -280,18 +280,20 @@ def figures(row: str, runs: TextRuns, valid: Agreements, table: Table) -> dict[s
         y_title="agreement, accuracy",
     )
     shown = [dict(line) for line in table if line["agreement"] != "A(alpha, alpha(step))"]
-    order = list(dict.fromkeys(line["agreement"] for line in shown))
+    order, splits = (list(dict.fromkeys(line[name] for line in shown)) for name in ("agreement", "split"))
     base = alt.Chart(alt.InlineData(values=shown)).encode(
         y=alt.Y("agreement:N", title=None, sort=order),
-        yOffset="split:N",
-        color=alt.Color("split:N", title=None, scale=alt.Scale(range=list(COLOURS[1::-1]))),
+        yOffset=alt.YOffset("split:N", sort=splits),
+        color=alt.Color("split:N", title=None, sort=splits, scale=alt.Scale(range=list(COLOURS[1::-1]))),
     )
     bars = base.mark_rule(strokeWidth=3).encode(
         x=alt.X("low:Q", title="agreement, 95 % interval over examples", scale=alt.Scale(domain=[0, 1])), x2="high:Q"
     )
     points = base.mark_point(filled=True, size=45).encode(x="value:Q")
     chances = base.mark_tick(color=INK, thickness=1.5).encode(x="chance:Q", color=alt.value(INK))
-    ends = (bars + points + chances).properties(
-        width=2 * SIZE["width"], title=heading(f"{row}: agreement at the best evaluation; ticks are chance")
+    known = base.transform_filter("isValid(datum.authors)").mark_point(shape="diamond", size=70).encode(x="authors:Q")
+    ends = (bars + points + chances + known).properties(
+        width=2 * SIZE["width"],
+        title=heading(f"{row}: agreement at the best evaluation; ticks are chance, diamonds the authors' figures"),
     )
     return {"training": training, "agreement": ends}

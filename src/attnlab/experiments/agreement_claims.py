@@ -108,7 +108,7 @@ def rises_together(valid: Agreements) -> Part:
     if not known:
         return Part(name, "undecided", None, None, "comparison seeds", "No run has three evaluations up to its best.")
     value, interval = float(np.mean(known)), interval_over_seeds(known)
-    detail = f"Spearman's correlation {value:.2f} over {len(known)} runs."
+    detail = f"Spearman's correlation {value:.2f}, mean over {len(known)} comparison run{'s' * (len(known) > 1)}."
     if interval is None:
         return Part(name, "undecided", value, None, "comparison seeds", detail + " One run has no interval over seeds.")
     verdict: Verdict = "undecided"

@@ -24,6 +24,7 @@ from attnlab.own import find_own, own_content
 from attnlab.seeds import numpy_generator
 from attnlab.tasks import copying
 from attnlab.tasks import topics as topic_tasks
+from attnlab.tasks.altered import remove_keywords, shuffle_labels
 from attnlab.tasks.batch import PairTask
 from attnlab.tasks.corpora import data_folder
 from attnlab.tasks.labelled_text import Corpus as TextCorpus
@@ -203,16 +204,27 @@ class LabelledTextSpec(Record):
     """A corpus of labelled texts by name: see `attnlab.tasks.labelled_text.load_corpus`.
 
     ``content``: what its texts are, in 16 digits; they alone are the task's part of a run's id, and a corpus that is
-    found with another content is refused. `of_corpus` fills it in.
+    found with another content is refused.
+
+    The rest alters that corpus (see `attnlab.tasks.altered`) and is part of the id where it does: ``without_keywords``
+    that many words are removed, then a share ``shuffled`` of the training labels is, as ``shuffle_seed`` draws them.
     """
 
     kind: Literal["text"] = "text"
     corpus: str
     vocabulary: VocabularyRule = "text"
     content: str
+    shuffled: Share = 0.0
+    shuffle_seed: Seed = 0
+    without_keywords: Annotated[int, Field(ge=0)] = 0
 
     def identity(self) -> dict[str, Any]:
-        return {"kind": self.kind, "content": self.content}
+        told: dict[str, Any] = {"kind": self.kind, "content": self.content}
+        if self.shuffled:
+            told |= {"shuffled": self.shuffled, "shuffle_seed": self.shuffle_seed}
+        if self.without_keywords:
+            told["without_keywords"] = self.without_keywords
+        return told
 
     def build(self) -> TextCorpus:
         found = load_corpus(self.corpus, vocabulary=self.vocabulary)
@@ -221,7 +233,7 @@ class LabelledTextSpec(Record):
                 f"The corpus {self.corpus} has changed: its content is {found.content}, and the run was planned for "
                 f"{self.content}; plan it again, or bring the old files back."
             )
-        return found
+        return shuffle_labels(remove_keywords(found, self.without_keywords), self.shuffled, self.shuffle_seed)
 
 
 class OwnTaskSpec(Record):
