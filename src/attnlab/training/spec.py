@@ -21,6 +21,7 @@ from attnlab.seeds import numpy_generator
 from attnlab.tasks import copying
 from attnlab.tasks import topics as topic_tasks
 from attnlab.tasks.sst import Classes, Corpus, read_sst, sst_folder
+from attnlab.training.descent import Descent
 
 NUMERICS = 1
 """Raised whenever training's arithmetic changes, so that old runs are not mistaken for new ones."""
@@ -263,8 +264,8 @@ class SgdSpec(Record):
     kind: Literal["sgd"] = "sgd"
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
 
-    def build(self, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.SGD(parameters, lr=self.learning_rate, fused=True)
+    def build(self, parameters: list[torch.nn.Parameter]) -> Descent:
+        return Descent(parameters, self.learning_rate)
 
 
 def _kind(default: str) -> Discriminator:
