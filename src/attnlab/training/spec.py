@@ -23,8 +23,8 @@ from attnlab.tasks import topics as topic_tasks
 from attnlab.tasks.sst import Classes, Corpus, read_sst, sst_folder
 from attnlab.training.descent import Descent
 
-NUMERICS = 1
-"""Raised whenever training's arithmetic changes, so that old runs are not mistaken for new ones."""
+NUMERICS = {"seq2seq": 1, "topic": 2}
+"""By kind of model: raised whenever its arithmetic changes, so that old runs are not mistaken for new ones."""
 
 Train = Literal["all", "attention-only", "all-but-attention"]
 Count = Annotated[int, Field(ge=1)]
@@ -328,7 +328,7 @@ class RunSpec(Record):
     @property
     def id(self) -> str:
         """Sixteen hexadecimal digits that stand for this trajectory."""
-        told = {"numerics": NUMERICS, **self.identity()}
+        told = {"numerics": NUMERICS[self.model.kind], **self.identity()}
         return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
