@@ -82,7 +82,7 @@ class BagAttention(torch.autograd.Function):
     def forward(ctx: Any, values: Tensor, scores: Tensor, bags: BagIndex) -> Tensor:
         weights = (scores - scores.max()).exp()[:, None]  # (vocabulary, 1), up to a factor that Z has too
         sums, normaliser = bag_sums(values * weights, weights, bags.words, bags.offsets)
-        context = sums / normaliser  # (sentences, d)
+        context = sums.div_(normaliser)  # (sentences, d)
         ctx.save_for_backward(values, weights, normaliser, context)
         ctx.bags = bags
         return context
@@ -90,12 +90,12 @@ class BagAttention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         values, weights, normaliser, context = ctx.saved_tensors
-        (gradient,) = gradients
+        gradient = gradients[0].contiguous()  # layers give it as a transpose
         index = ctx.bags.sentences, ctx.bags.word_offsets
         ones = context.new_ones(context.shape[1], 1)  # sums of short rows are faster as products
         along = (context * gradient) @ ones  # (sentences, 1)
         pushes, through_z = bag_sums(gradient / normaliser, along / normaliser, *index)
-        by_values = pushes * weights  # (vocabulary, d)
+        by_values = pushes.mul_(weights)  # (vocabulary, d)
         return by_values, ((values * by_values) @ ones - through_z * weights).squeeze(1), None
 
 
