@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 from torch import nn
 
 from attnlab.errors import UsageError
-from attnlab.models.topic import TopicModel, index_bags, make_classifier
+from attnlab.models.topic import (
+    NARROW,
+    BagAttention,
+    Narrow,
+    TopicModel,
+    bag_sum,
+    bag_sums,
+    index_bags,
+    make_classifier,
+    mean_loss,
+)
 
 WORDS = 11
 
@@ -55,6 +65,59 @@ def test_sparse_gradients_are_those_of_the_dense_equations(sentences, seed, kind
     got, wanted = (gradients(model, nn.functional.nll_loss(value, labels)) for value in (ours, plain))
     for name, value in wanted.items():
         assert torch.allclose(got[name], value, atol=1e-12), name
+
+
+@given(sentences=sentences_of, seed=st.integers(0, 50))
+def test_attention_has_the_gradient_of_its_differences(sentences, seed):
+    generator = torch.Generator().manual_seed(seed)
+    values, scores = (torch.randn(*shape, dtype=torch.double, generator=generator) for shape in ((WORDS, 3), (WORDS,)))
+    inputs = values.requires_grad_(), scores.requires_grad_(), ragged(sentences)
+    assert torch.autograd.gradcheck(BagAttention.apply, inputs)
+
+
+@pytest.mark.parametrize("size", [1, NARROW, NARROW + 1])
+def test_one_call_for_both_sums_gives_the_bits_of_two(size):
+    table, column = torch.randn(WORDS, size), torch.randn(WORDS, 1)
+    bags = ragged([[1, 2, 2], [10], [0, 5, 6, 7]])
+    sums, beside = bag_sums(table, column, bags.words, bags.offsets)
+    assert torch.equal(sums, bag_sum(table, bags.words, bags.offsets))
+    assert torch.equal(beside, bag_sum(column, bags.words, bags.offsets))
+
+
+@given(
+    sizes=st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6)), bias=st.booleans(), seed=st.integers(0, 9)
+)
+def test_a_narrow_layer_is_a_linear_one(sizes, bias, seed):
+    count, inputs, outputs = sizes
+    ours, library = Narrow(inputs, outputs, bias=bias).double(), nn.Linear(inputs, outputs, bias=bias).double()
+    ours.load_state_dict(library.state_dict())
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randn(count, inputs, dtype=torch.double, generator=generator, requires_grad=True)
+    pull = torch.randn(count, outputs, dtype=torch.double, generator=generator)
+    assert ours(rows[0]).shape == (outputs,)
+    got, wanted = (
+        (layer(rows), *torch.autograd.grad((layer(rows) * pull).sum(), [rows, *layer.parameters()]))
+        for layer in (ours, library)
+    )
+    for value, expected in zip(got, wanted, strict=True):
+        assert torch.allclose(value, expected, atol=1e-12)
+
+
+@given(
+    logits=st.lists(st.tuples(*[st.floats(-(2.0**100), 2.0**100, width=32)] * 3), min_size=1, max_size=6),
+    labels=st.lists(st.integers(0, 2), min_size=6, max_size=6),
+)
+def test_the_loss_is_the_librarys_however_large_the_logits(logits, labels):
+    model = TopicModel(len(logits), nn.Identity(), size=3)  # each word a sentence: its embedding is its logits
+    model.embedding.data = torch.tensor(logits)
+    bags = index_bags(torch.arange(len(logits)), torch.arange(len(logits) + 1), len(logits))
+    wanted_labels = torch.tensor(labels[: len(logits)])
+    ours = mean_loss(model(bags).log_probabilities, wanted_labels)
+    library = nn.functional.cross_entropy(model.embedding, wanted_labels)
+    assert torch.isfinite(ours)
+    assert torch.allclose(ours, library, rtol=1e-6)
+    got, wanted = (torch.autograd.grad(loss, model.embedding)[0] for loss in (ours, library))
+    assert torch.allclose(got, wanted, atol=1e-7)
 
 
 def test_an_lstm_below_reads_each_sentence_alone():

@@ -7,6 +7,7 @@ import pytest
 from attnlab.errors import UsageError
 from attnlab.training.schedule import Schedule
 from attnlab.training.spec import (
+    NUMERICS,
     AdamSpec,
     CopyingSpec,
     IndependentSpec,
@@ -16,6 +17,8 @@ from attnlab.training.spec import (
     RunSpec,
     SelectionsSpec,
     Seq2SeqSpec,
+    TopicModelSpec,
+    TopicsSpec,
     ZipfSpec,
     validated,
 )
@@ -51,11 +54,23 @@ def test_ids_tell_every_setting_apart():
     assert len({spec.id for spec in specs}) == len(specs)
 
 
+def topics_spec():
+    return RunSpec(task=TopicsSpec(), model=TopicModelSpec(), init_seed=3, data_seed=3)
+
+
 def test_id_survives_a_round_trip_and_is_what_it_was():
     spec = RunSpec(task=PERMUTATIONS, init_seed=3, data_seed=3)
     assert validated(RunSpec, json.loads(spec.model_dump_json())).id == spec.id
     # An id that changes without numerics being raised would make every user's store look empty.
     assert spec.id == "a2bee2207254fca1"
+    assert topics_spec().id == "2dac8987d0e3f9ba"
+
+
+def test_only_the_kind_of_model_whose_numerics_are_raised_gets_new_ids(monkeypatch):
+    specs = RunSpec(task=PERMUTATIONS, init_seed=0, data_seed=0), topics_spec()
+    before = [spec.id for spec in specs]
+    monkeypatch.setitem(NUMERICS, "topic", NUMERICS["topic"] + 1)
+    assert [spec.id == old for spec, old in zip(specs, before, strict=True)] == [True, False]
 
 
 def test_an_explicit_default_is_the_same_run():

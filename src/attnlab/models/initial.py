@@ -14,9 +14,16 @@ def uniform(*shape: int, bound: float, generator: torch.Generator | None) -> nn.
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))
 
 
-def linear(inputs: int, outputs: int, *, bias: bool = True, generator: torch.Generator | None) -> nn.Linear:
-    """``nn.Linear`` with its usual start: weight and bias uniform in +-1/sqrt(inputs)."""
-    layer = nn.Linear(inputs, outputs, bias=bias, device="meta")  # no values yet, so nothing is drawn
+def linear(
+    inputs: int,
+    outputs: int,
+    *,
+    bias: bool = True,
+    generator: torch.Generator | None,
+    kind: type[nn.Linear] = nn.Linear,
+) -> nn.Linear:
+    """``nn.Linear``, or a ``kind`` of it, with its usual start: weight and bias uniform in +-1/sqrt(inputs)."""
+    layer = kind(inputs, outputs, bias=bias, device="meta")  # no values yet, so nothing is drawn
     layer.weight = uniform(outputs, inputs, bound=1 / sqrt(inputs), generator=generator)
     if bias:
         layer.bias = uniform(outputs, bound=1 / sqrt(inputs), generator=generator)

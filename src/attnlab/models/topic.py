@@ -23,6 +23,9 @@ from attnlab.seeds import torch_generator
 ClassifierKind = Literal["fixed", "orthonormal", "linear", "layers"]
 Below = Literal["nothing", "linear", "lstm"]
 
+NARROW = 64
+"""Numbers in a row that are copied in less time than a word is looked up once more."""
+
 
 @dataclass(frozen=True)
 class BagIndex:
@@ -58,6 +61,14 @@ def bag_sum(table: Tensor, rows: Tensor, offsets: Tensor) -> Tensor:
     return functional.embedding_bag(rows, table, offsets, mode="sum", include_last_offset=True)
 
 
+def bag_sums(table: Tensor, column: Tensor, rows: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
+    """`bag_sum` of ``table`` (rows, d) and of a further ``column`` (rows, 1); of narrow tables in one call."""
+    if table.shape[1] > NARROW:
+        return bag_sum(table, rows, offsets), bag_sum(column, rows, offsets)
+    sums = bag_sum(torch.cat([table, column], 1), rows, offsets)
+    return sums[:, :-1], sums[:, -1:]
+
+
 class BagAttention(torch.autograd.Function):
     """Context vectors (sentences, d) from values (vocabulary, d) and scores (vocabulary,).
 
@@ -70,8 +81,8 @@ class BagAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, scores: Tensor, bags: BagIndex) -> Tensor:
         weights = (scores - scores.max()).exp()[:, None]  # (vocabulary, 1), up to a factor that Z has too
-        normaliser = bag_sum(weights, bags.words, bags.offsets)  # (sentences, 1)
-        context = bag_sum(values * weights, bags.words, bags.offsets).div_(normaliser)  # (sentences, d)
+        sums, normaliser = bag_sums(values * weights, weights, bags.words, bags.offsets)
+        context = sums.div_(normaliser)  # (sentences, d)
         ctx.save_for_backward(values, weights, normaliser, context)
         ctx.bags = bags
         return context
@@ -79,12 +90,13 @@ class BagAttention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         values, weights, normaliser, context = ctx.saved_tensors
-        (gradient,) = gradients
+        gradient = gradients[0].contiguous()  # layers give it as a transpose
         index = ctx.bags.sentences, ctx.bags.word_offsets
-        along = (context * gradient).sum(1, keepdim=True)  # (sentences, 1)
-        by_values = bag_sum(gradient / normaliser, *index).mul_(weights)  # (vocabulary, d)
-        through_z = bag_sum(along / normaliser, *index).mul_(weights)  # (vocabulary, 1)
-        return by_values, (values * by_values).sum(1) - through_z.squeeze(1), None
+        ones = context.new_ones(context.shape[1], 1)  # sums of short rows are faster as products
+        along = (context * gradient) @ ones  # (sentences, 1)
+        pushes, through_z = bag_sums(gradient / normaliser, along / normaliser, *index)
+        by_values = pushes.mul_(weights)  # (vocabulary, d)
+        return by_values, ((values * by_values) @ ones - through_z * weights).squeeze(1), None
 
 
 @dataclass(frozen=True)
@@ -153,8 +165,8 @@ class TopicModel(nn.Module):
         assert not isinstance(self.below, Recurrent)
         return self.embedding if self.below is None else self.below(self.embedding)
 
-    def forward(self, bags: BagIndex, labels: Tensor | None = None) -> TopicPrediction:
-        """Classify ``bags``; with ``labels`` (sentences,) also attention and the lexical probe of every word."""
+    def forward(self, bags: BagIndex, labels: Tensor | None = None, *, attention: bool = True) -> TopicPrediction:
+        """Classify ``bags``; with ``labels`` (sentences,) also attention, if wanted, and the probe of every word."""
         scores = self.scores()
         if isinstance(self.below, Recurrent):
             tokens = self._read(self.below, bags)  # (tokens, d)
@@ -171,7 +183,7 @@ class TopicModel(nn.Module):
         else:
             rows = _log_softmax(self.classifier(tokens))
             lexical = rows.gather(1, labels[bags.sentence, None]).squeeze(1)
-        return TopicPrediction(log_probabilities, context, _weights(scores, bags), lexical)
+        return TopicPrediction(log_probabilities, context, _weights(scores, bags) if attention else None, lexical)
 
     def _read(self, network: Recurrent, bags: BagIndex) -> Tensor:
         """The LSTM's state at every word: (tokens, d)."""
@@ -188,6 +200,12 @@ def _log_softmax(logits: Tensor) -> Tensor:
     return functional.log_softmax(logits.T.contiguous(), 0).T
 
 
+def mean_loss(log_probabilities: Tensor, labels: Tensor) -> Tensor:
+    """Mean negative log-likelihood of ``labels`` (n,) under ``log_probabilities`` (n, classes)."""
+    # As one example of n places, the library wants the classes outermost, which is how `_log_softmax` has them.
+    return functional.nll_loss(log_probabilities.T[None], labels[None])
+
+
 def _weights(scores: Tensor, bags: BagIndex) -> Tensor:
     """Attention alpha of every word in its sentence: (tokens,)."""
     raised, sentence = (scores - scores.max()).exp().index_select(0, bags.words), bags.sentence
@@ -199,6 +217,18 @@ def _attend_tokens(tokens: Tensor, scores: Tensor, bags: BagIndex) -> Tensor:
     """Context vectors (sentences, d) of values that differ from place to place, ``tokens`` (tokens, d)."""
     context = tokens.new_zeros(len(bags.offsets) - 1, tokens.shape[1])
     return context.index_add(0, bags.sentence, tokens * _weights(scores, bags)[:, None])
+
+
+class Narrow(nn.Linear):
+    """A linear layer (n, inputs) to (n, outputs) for many rows of few numbers: its products have rows innermost.
+
+    That is five times as fast as ``nn.Linear`` on 4000 rows of 10 numbers. What it gives is the transpose of a
+    contiguous (outputs, n), as layers above want it.
+    """
+
+    def forward(self, rows: Tensor) -> Tensor:
+        products = (self.weight @ rows.transpose(0, -1)).transpose(0, -1)
+        return products if self.bias is None else products + self.bias
 
 
 def make_classifier(
@@ -221,18 +251,18 @@ def make_classifier(
             )
         else:
             matrix = torch.linalg.qr(matrix).Q
-        layer = nn.Linear(size, topics, bias=False, device="meta")
+        layer = Narrow(size, topics, bias=False, device="meta")
         layer.weight = nn.Parameter(matrix.T.contiguous(), requires_grad=False)
         return layer
     if kind == "linear":
-        return linear(size, topics, bias=False, generator=generator)
+        return linear(size, topics, bias=False, generator=generator, kind=Narrow)
     if kind != "layers":
         raise UsageError(f"There is no classifier {kind!r}; there are {', '.join(get_args(ClassifierKind))}.")
     parts: list[nn.Module] = []
     for width in hidden:
-        parts += [linear(size, width, generator=generator), nn.ReLU()]
+        parts += [linear(size, width, generator=generator, kind=Narrow), nn.ReLU()]
         size = width
-    return nn.Sequential(*parts, linear(size, topics, generator=generator))
+    return nn.Sequential(*parts, linear(size, topics, generator=generator, kind=Narrow))
 
 
 def _normal(*shape: int, std: float, seed: int, name: str) -> Tensor:

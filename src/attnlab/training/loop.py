@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from attnlab.errors import RunFailed
 from attnlab.training.checkpoint import Checkpoint
+from attnlab.training.descent import Optimiser
 from attnlab.training.environment import environment, threads
 from attnlab.training.metrics import Row
 from attnlab.training.problem import Problem, build_problem
@@ -82,7 +83,7 @@ class _Training:
         self.inexact = _environment_changed(run, device)
         self.problem: Problem = build_problem(spec, device)
         parameters = self.problem.trained_parameters()
-        self.optimiser = spec.optimiser.build(list(parameters.values()))
+        self.optimiser: Optimiser = spec.optimiser.build(list(parameters.values()))
         self.step, self.seconds, self.updates = 0, 0.0, 0
         self.rows_written, self.metrics_time = -1, -math.inf
         self.timing_before = run.timing()

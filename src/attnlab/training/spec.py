@@ -32,9 +32,10 @@ from attnlab.tasks.labelled_text import load_corpus
 from attnlab.tasks.sst import Classes, Corpus, read_sst, sst_folder
 from attnlab.tasks.vectors import read_vectors
 from attnlab.tasks.vocabulary import VocabularyRule
+from attnlab.training.descent import Descent
 
-NUMERICS = 1
-"""Raised whenever training's arithmetic changes, so that old runs are not mistaken for new ones."""
+NUMERICS = {"seq2seq": 1, "topic": 2, "classifier": 1, "proxy": 1}
+"""By kind of model: raised whenever its arithmetic changes, so that old runs are not mistaken for new ones."""
 
 Train = Literal["all", "attention-only", "all-but-attention"]
 Count = Annotated[int, Field(ge=1)]
@@ -398,8 +399,8 @@ class SgdSpec(Record):
     kind: Literal["sgd"] = "sgd"
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
 
-    def build(self, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.SGD(parameters, lr=self.learning_rate, fused=True)
+    def build(self, parameters: list[torch.nn.Parameter]) -> Descent:
+        return Descent(parameters, self.learning_rate)
 
 
 def _kind(default: str) -> Discriminator:
@@ -478,7 +479,7 @@ class RunSpec(Record):
     @property
     def id(self) -> str:
         """Sixteen hexadecimal digits that stand for this trajectory."""
-        told = {"numerics": NUMERICS, **self.identity()}
+        told = {"numerics": NUMERICS[self.model.kind], **self.identity()}
         return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 

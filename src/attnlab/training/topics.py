@@ -1,12 +1,12 @@
 """Runs of P1's classifier brought to life: full-batch or stochastic descent, and what is measured of every word."""
 
+import numpy as np
 import pyarrow as pa
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from attnlab.errors import UsageError
-from attnlab.models.topic import BagIndex, TopicModel, bag_sum, index_bags
+from attnlab.models.topic import BagIndex, TopicModel, bag_sum, index_bags, mean_loss
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.batch import Bags
 from attnlab.tasks.topics import Split, split
@@ -43,8 +43,7 @@ class BagProblem:
             rows = torch.from_numpy(generator.integers(len(bags), size=self.spec.batch)).to(self.device)
             bags = bags.select(rows)
             index = self._index(bags)
-        loss: Tensor = functional.nll_loss(self.model(index).log_probabilities, bags.labels)
-        return loss
+        return mean_loss(self.model(index).log_probabilities, bags.labels)
 
     def _index(self, bags: Bags) -> BagIndex:
         return index_bags(bags.words, bags.offsets, self.vocabulary)
@@ -52,7 +51,7 @@ class BagProblem:
     def _measured(self, index: BagIndex, labels: Tensor) -> tuple[float, float]:
         """Loss and accuracy."""
         log_probabilities = self.model(index).log_probabilities
-        return float(functional.nll_loss(log_probabilities, labels)), float(accuracy(log_probabilities, labels))
+        return float(mean_loss(log_probabilities, labels)), float(accuracy(log_probabilities, labels))
 
 
 class TopicProblem(BagProblem):
@@ -134,7 +133,7 @@ def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words
     that tie share the hit. ``share``: the topic words' part of the context vector, sum of alpha_w ||nu_w|| over them
     by the same sum over all words, mean over sentences.
     """
-    prediction = model(bags, labels)
+    prediction = model(bags, labels, attention=False)
     beta = prediction.lexical
     assert beta is not None
     topical = torch.arange(len(model.embedding), device=labels.device) < topic_words  # (vocabulary,)
@@ -146,36 +145,34 @@ def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words
     normaliser, length, topic_raised, topic_length = bag_sum(columns, bags.words, bags.offsets).unbind(1)
     weight = topic_raised / normaliser
     row = {
-        "loss": functional.nll_loss(prediction.log_probabilities, labels),
+        "loss": mean_loss(prediction.log_probabilities, labels),
         "accuracy": accuracy(prediction.log_probabilities, labels),
         "query_norm": model.query.norm(),
         "weight_mean": weight.mean(),
         "weight_min": weight.min(),
         "share": (topic_length / length).nan_to_num(0.0).mean(),
-        "attention_accuracy": top_share(scores.index_select(0, bags.words), topic_tokens, bags.offsets).mean(),
-        "probe_accuracy": top_share(beta, topic_tokens, bags.offsets).mean(),
+        "attention_accuracy": top_share(scores.index_select(0, bags.words), topic_tokens, bags).mean(),
+        "probe_accuracy": top_share(beta, topic_tokens, bags).mean(),
         "probe_mean": beta.masked_select(topic_tokens).exp().mean(),
     }
-    ranks = torch.tensor(QUANTILES, dtype=scores.dtype, device=scores.device) / 100
     for name, values in (("score", scores), ("norm", norms)):
         row |= {f"{name}_{word}": value for word, value in enumerate(values[:topic_words])}
-        told = torch.quantile(values[topic_words:], ranks)
+        told = np.percentile(values[topic_words:].cpu().numpy(), QUANTILES)
         row |= {f"other_{name}_{rank}": value for rank, value in zip(QUANTILES, told, strict=True)}
     return {name: float(value) for name, value in row.items()}
 
 
 def accuracy(log_probabilities: Tensor, labels: Tensor) -> Tensor:
     """Share of sentences whose likeliest class is the right one."""
-    return (log_probabilities.T.argmax(0) == labels).double().mean()
+    return (log_probabilities.T.max(0).indices == labels).double().mean()  # argmax takes eight times as long
 
 
-def top_share(field: Tensor, wanted: Tensor, offsets: Tensor) -> Tensor:
+def top_share(field: Tensor, wanted: Tensor, bags: BagIndex) -> Tensor:
     """For each sentence the chance that its largest value of ``field``, ties broken at random, is ``wanted``.
 
     ``field`` and ``wanted`` are (tokens,): a value, and whether it is a right one; the answer is (sentences,).
     """
-    largest = torch.segment_reduce(field, "max", offsets=offsets)
-    hits = field == torch.repeat_interleave(largest, offsets.diff())
-    marks = torch.stack([hits, hits & wanted], 1).to(field.dtype)
-    tied, right = torch.segment_reduce(marks, "sum", offsets=offsets).unbind(1)
-    return right / tied
+    largest = torch.segment_reduce(field, "max", offsets=bags.offsets)
+    hits = (field == largest.index_select(0, bags.sentence)).nonzero().squeeze(1)  # few, unless all are tied
+    where, right = bags.sentence.index_select(0, hits), wanted.index_select(0, hits)
+    return where.bincount(right.to(field.dtype), len(largest)) / where.bincount(minlength=len(largest))
