@@ -60,8 +60,6 @@ class FrozenLexicon:
             notes=(
                 *text_notes(runs, ROLES),
                 *left_out(order.row),
-                "Frozen runs begin from the same weights as the reference runs of their seed, which may make the two "
-                "agree more; pairs has every pair.",
                 "The paper's own Table 9 could not be had; only the direction of its difference is known.",
             ),
             seeds={role: runs.seeds(role) for role in ROLES},

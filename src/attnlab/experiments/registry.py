@@ -11,6 +11,7 @@ from attnlab.experiments.count_tables import CountTables
 from attnlab.experiments.embeddings import Embeddings
 from attnlab.experiments.experiment import Experiment
 from attnlab.experiments.forecast_copying import ForecastCopying
+from attnlab.experiments.forecast_text import ForecastText
 from attnlab.experiments.frozen_lexicon import FrozenLexicon
 from attnlab.experiments.gated_toy import GatedToy
 from attnlab.experiments.init_derivative import InitDerivative
@@ -33,6 +34,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         AgreementExperiment(),
         Embeddings(),
         ForecastCopying(),
+        ForecastText(),
         CountTables(),
         Alignments(),
         TopicWords(),

@@ -80,11 +80,13 @@ def keywords(corpus: Corpus) -> NDArray[np.int64]:
     # Rounded, so that words whose counts mirror each other are equals on every machine.
     keyness = np.round(2 * terms.sum((1, 2)), 9)
     ranked = np.argsort(-keyness, kind="stable").astype(np.int64)
-    return ranked[ranked != UNKNOWN]
+    told: NDArray[np.int64] = ranked[ranked != UNKNOWN]
+    return told
 
 
 def _texts_with(texts: Bags, words: int, classes: int) -> NDArray[np.int64]:
     """In how many texts of each class each word stands: (words, classes)."""
     pairs = torch.unique(texts.words * len(texts) + texts.sentence).numpy()  # a word counts once a text
     cells = pairs // len(texts) * classes + texts.labels.numpy()[pairs % len(texts)]
-    return np.bincount(cells, minlength=words * classes).reshape(words, classes)
+    found: NDArray[np.int64] = np.bincount(cells, minlength=words * classes).reshape(words, classes)
+    return found
