@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from altair.utils.schemapi import debug_mode
+
 from attnlab.errors import RunFailed
 from attnlab.experiments.experiment import Experiment, Order, Result
 from attnlab.experiments.result import write_result
@@ -49,7 +51,8 @@ def conduct(
         done = train_all(jobs, store, engine, watch)
         if experiment.plan(order, done) == jobs:
             break
-    result = experiment.analyse(order, done)
+    with debug_mode(False):  # Altair would check every part of a chart on its own; saving checks the whole
+        result = experiment.analyse(order, done)
     training_seconds = sum(store.run(run_id).timing().get("seconds", 0.0) for run_id in done)
     inexact = [run_id for run_id in done if (store.run(run_id).status() or {}).get("message") == INEXACT]
     seconds = time.monotonic() - started

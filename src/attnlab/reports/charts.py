@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+import vl_convert
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -13,6 +14,8 @@ CONTRAST = ("#d55e00", "#0072b2")
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """More of them, in the order in which they are given away."""
 INK = "#333333"
+VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
+"""The version that charts are described in."""
 SIZE = {"width": 210, "height": 190}
 
 
@@ -111,7 +114,10 @@ def heat_map(
 def save(chart: alt.TopLevelMixin, folder: Path, name: str) -> list[Path]:
     """Write ``name.svg``, ``name.png`` and the chart's own description ``name.vl.json`` into ``folder``."""
     paths = [folder / f"{name}.{ending}" for ending in ("svg", "png", "vl.json")]
-    chart.save(str(paths[0]), format="svg")
-    chart.save(str(paths[1]), format="png", scale_factor=2)
-    paths[2].write_text(chart.to_json(indent=None), encoding="utf-8")
+    # Described once and drawn once: the chart's own `save` would do both for every form.
+    description = chart.to_json(indent=None)
+    drawing = vl_convert.vegalite_to_svg(description, vl_version=VEGA_LITE)
+    paths[0].write_text(drawing, encoding="utf-8")
+    paths[1].write_bytes(vl_convert.svg_to_png(drawing, scale=2))
+    paths[2].write_text(description, encoding="utf-8")
     return paths
