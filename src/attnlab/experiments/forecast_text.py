@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import altair as alt
 import numpy as np
 
-from attnlab.agreement.measures import random_baseline
+from attnlab.agreement.measures import random_baseline, top_agreement
 from attnlab.experiments.classification import SEEDS, corpus_of
 from attnlab.experiments.experiment import Order, Result, Table
 from attnlab.experiments.forecast_copying import spearman
@@ -77,14 +77,16 @@ class ForecastText:
 class Tried:
     """One variant of a corpus: what its texts said, pair by pair, and how its runs ended.
 
-    ``series``: A(alpha, beta(step)) on the validation texts. ``chance`` (texts,). ``wrong`` (pairs,): the share of
-    training labels that are not the true ones. ``runs``: (reference, comparison) of each pair.
+    ``series``: A(alpha, beta(step)) on the validation texts. ``last`` (pairs, texts): the same with both networks as
+    they ended. ``chance`` (texts,). ``wrong`` (pairs,): the share of training labels that are not the true ones.
+    ``runs``: (reference, comparison) of each pair.
     """
 
     corpus: str
     variant: Variant
     measured: tuple[Measured, ...]
     series: Series
+    last: Floats
     chance: Floats
     wrong: tuple[float, ...]
     runs: tuple[tuple[Trained, Trained], ...]
@@ -94,6 +96,15 @@ class Tried:
         """A at each pair's best evaluation less chance, mean over pairs: (texts,)."""
         excess: Floats = self.series.at_best() - self.chance
         return excess
+
+    @property
+    def outcomes(self) -> dict[str, float]:
+        """The agreement above chance by which evaluation it is read at.
+
+        Where labels are shuffled, validation accuracy is a poor guide to the evaluation alpha is read at: with nothing
+        to learn it may choose the untrained network.
+        """
+        return {"best": float(self.excess.mean()), "last": float((self.last - self.chance).mean())}
 
     @property
     def verdict(self) -> Verdict:
@@ -115,7 +126,7 @@ def try_variant(corpus: str, variant: Variant, order: Order, done: Mapping[str, 
     fields = TextRuns(Order(order.preset, row=corpus), done)
     truth = corpus_of(corpus).train.labels
     measured: list[Measured] = []
-    runs, curves, wrong = [], [], []
+    runs, curves, wrong, last = [], [], [], []
     for pair in pairs_in(order):
         altered = variant.task(corpus, pair).build()
         # Where nothing is shuffled all pairs have the same texts and labels.
@@ -125,9 +136,11 @@ def try_variant(corpus: str, variant: Variant, order: Order, done: Mapping[str, 
         alpha = fields.field(reference, fields.best_step(reference), "valid", "alpha")
         steps = tuple(fields.steps(comparison))
         curves.append([compared(alpha, fields.field(comparison, step, "valid", "gamma")) for step in steps])
+        ended = fields.field(reference, steps[-1], "valid", "alpha")
+        last.append(top_agreement(ended, fields.field(comparison, steps[-1], "valid", "gamma")).expected)
         runs.append((reference, comparison))
     series, chance = stacked("alpha, beta", curves, steps), random_baseline(alpha.lengths)
-    return Tried(corpus, variant, tuple(measured), series, chance, tuple(wrong), tuple(runs))
+    return Tried(corpus, variant, tuple(measured), series, np.stack(last), chance, tuple(wrong), tuple(runs))
 
 
 # --- tables
@@ -146,10 +159,11 @@ def variant_table(tried: Sequence[Tried]) -> Table:
                 "wrong_labels": float(np.mean(one.wrong)),
                 "agreement": one.series.value(),
                 "chance": float(one.chance.mean()),
-                "excess": float(np.mean(one.excess)),
+                "excess": one.outcomes["best"],
                 "low": interval[0] if interval else None,
                 "high": interval[1] if interval else None,
                 "held_out": one.series.held_out() - float(one.chance.mean()),
+                "at_end": one.outcomes["last"],
                 "accuracy": float(np.mean([max(row["accuracy"] for row in run.rows) for run in references])),
                 "train_accuracy": float(np.mean([run.rows[-1]["train_accuracy"] for run in references])),
                 "forecast": one.verdict,
@@ -165,7 +179,7 @@ def verdict_table(tried: Sequence[Tried]) -> Table:
     """A row for each verdict of the forecast: the agreement above chance that its variants ended with."""
     table = []
     for verdict in dict.fromkeys(one.verdict for one in tried):
-        group = [float(np.mean(one.excess)) for one in tried if one.verdict == verdict]
+        group = [one.outcomes["best"] for one in tried if one.verdict == verdict]
         table.append(
             {
                 "forecast": verdict,
@@ -179,37 +193,45 @@ def verdict_table(tried: Sequence[Tried]) -> Table:
 
 
 def measure_table(tried: Sequence[Tried]) -> Table:
-    """Each measure's Spearman correlation with the agreement above chance.
+    """Each measure's Spearman correlation with the agreement above chance at the ``best`` and the ``last`` evaluation.
 
     Over ``all`` variants of all corpora, with a 95 % bootstrap interval over them; within each of several corpora the
     variants are too few for one.
     """
-    outcome = np.array([np.mean(one.excess) for one in tried])
     corpora = list(dict.fromkeys(one.corpus for one in tried))
-    drawn = numpy_generator(0, "forecast-text").integers(len(tried), size=(RESAMPLES, len(tried)))
+    groups = {"all": list(tried)}
+    if len(corpora) > 1:
+        groups |= {name: [one for one in tried if one.corpus == name] for name in corpora}
     table = []
     for measure, title in MEASURES.items():
-        values = np.array([one.value(measure) for one in tried])
-        value = float(spearman(values[None], outcome[None])[0])
-        resampled = spearman(values[drawn], outcome[drawn])
-        low, high = np.nanquantile(resampled, [0.025, 0.975]) if np.isfinite(value) else (None, None)
-        groups = [("all", np.ones(len(tried), dtype=bool), low, high)]
-        if len(corpora) > 1:
-            groups += [(name, np.array([one.corpus == name for one in tried]), None, None) for name in corpora]
-        for over, chosen, least, most in groups:
-            found = float(spearman(values[None, chosen], outcome[None, chosen])[0])
-            table.append(
-                {
-                    "measure": measure,
-                    "title": title,
-                    "over": over,
-                    "variants": int(chosen.sum()),
-                    "spearman": found if np.isfinite(found) else None,
-                    "low": None if least is None else float(least),
-                    "high": None if most is None else float(most),
-                }
-            )
+        for read in ("best", "last"):
+            for over, group in groups.items():
+                values = np.array([one.value(measure) for one in group])
+                outcome = np.array([one.outcomes[read] for one in group])
+                found, low, high = correlated(values, outcome)
+                table.append(
+                    {
+                        "measure": measure,
+                        "title": title,
+                        "read": read,
+                        "over": over,
+                        "variants": len(group),
+                        "spearman": found,
+                        "low": low if over == "all" else None,
+                        "high": high if over == "all" else None,
+                    }
+                )
     return table
+
+
+def correlated(values: Floats, outcome: Floats) -> tuple[float | None, float | None, float | None]:
+    """Spearman's correlation and its 95 % percentile interval over variants; None where one side is constant."""
+    value = float(spearman(values[None], outcome[None])[0])
+    if np.isnan(value):
+        return None, None, None
+    drawn = numpy_generator(0, "forecast-text").integers(len(values), size=(RESAMPLES, len(values)))
+    low, high = np.nanquantile(spearman(values[drawn], outcome[drawn]), [0.025, 0.975])
+    return value, float(low), float(high)
 
 
 def pair_table(tried: Sequence[Tried]) -> Table:
@@ -268,13 +290,15 @@ def tell(variants: Table, measures: Table) -> str:
             if row["corpus"] == corpus
         )
         told.append(f"A(alpha, beta) less chance on {corpus}: {ends}.")
-    of_all = [row for row in measures if row["over"] == "all"]
-    for row in of_all:
-        found = "undefined, as all are alike"
-        if row["spearman"] is not None:
-            found = f"{row['spearman']:.2f} (95 % interval {row['low']:.2f} to {row['high']:.2f})"
-        told.append(f"Spearman over {row['variants']} variants, {row['title']}: {found}.")
-    return " ".join(told)
+    forecast, *others = [row for row in measures if (row["over"], row["read"]) == ("all", "best")]
+    found = "undefined, as all are alike"
+    if forecast["spearman"] is not None:
+        found = f"{forecast['spearman']:.2f} (95 % interval {forecast['low']:.2f} to {forecast['high']:.2f})"
+    told.append(f"The forecast's Spearman correlation with it over {forecast['variants']} variants: {found}.")
+    beside = "; ".join(
+        f"{row['title']} {'undefined' if row['spearman'] is None else format(row['spearman'], '.2f')}" for row in others
+    )
+    return " ".join([*told, f"Other measures: {beside}."])
 
 
 def notes(order: Order) -> tuple[str, ...]:
@@ -288,7 +312,8 @@ def notes(order: Order) -> tuple[str, ...]:
         "Shuffled labels are permuted among themselves, so that a part of them stays right; validation labels stay "
         "true. Removed words are <unk> in both splits, and how many <unk> a text has may still tell something.",
         "Intervals of A are over validation texts and say nothing about other seeds. The best evaluation is chosen on "
-        "the same texts, which lifts A a little everywhere; the column held_out has it less chance without that.",
+        "the same texts, which lifts A a little everywhere; the column held_out has it less chance without that. The "
+        "column at_end has it with both networks as they ended.",
         "Eight measures are compared on few variants: that one of them is the best here may be luck.",
     ]
     if order.preset != "paper":
@@ -328,7 +353,7 @@ def forecast_figure(variants: Table) -> alt.TopLevelMixin:
 
 def measure_figure(measures: Table) -> alt.TopLevelMixin:
     """How well each measure orders the variants; within corpora as small points."""
-    rows = [dict(row) for row in measures if row["spearman"] is not None]
+    rows = [dict(row) for row in measures if row["read"] == "best" and row["spearman"] is not None]
     y = alt.Y("title:N", title=None, sort=list(MEASURES.values()), axis=alt.Axis(labelLimit=400))
     x = alt.X("spearman:Q", title="Spearman with A(alpha, beta) less chance", scale=alt.Scale(domain=[-1, 1]))
     corpora = list(dict.fromkeys(row["over"] for row in rows))
