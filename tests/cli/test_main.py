@@ -85,3 +85,7 @@ def test_the_python_names_are_there_and_nothing_else():
         assert getattr(attnlab, name).__doc__
     with pytest.raises(AttributeError, match="it offers"):
         attnlab.nonsense  # noqa: B018
+
+
+def test_every_experiment_is_registered_under_its_own_name():
+    assert all(experiment.name == name for name, experiment in EXPERIMENTS.items())

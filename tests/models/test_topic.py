@@ -77,10 +77,10 @@ def test_attention_has_the_gradient_of_its_differences(sentences, seed):
 
 @pytest.mark.parametrize("size", [1, NARROW, NARROW + 1])
 def test_one_call_for_both_sums_gives_the_bits_of_two(size):
-    table, column = torch.randn(WORDS, size), torch.randn(WORDS, 1)
+    table, factor, column = torch.randn(WORDS, size), torch.randn(WORDS, 1), torch.randn(WORDS, 1)
     bags = ragged([[1, 2, 2], [10], [0, 5, 6, 7]])
-    sums, beside = bag_sums(table, column, bags.words, bags.offsets)
-    assert torch.equal(sums, bag_sum(table, bags.words, bags.offsets))
+    sums, beside = bag_sums(table, factor, column, bags.words, bags.offsets)
+    assert torch.equal(sums, bag_sum(table * factor, bags.words, bags.offsets))
     assert torch.equal(beside, bag_sum(column, bags.words, bags.offsets))
 
 

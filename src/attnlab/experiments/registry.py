@@ -1,57 +1,59 @@
-"""All experiments by name."""
+"""All experiments by name. Each is imported when it is asked for: together they need half of scientific Python."""
 
 import re
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
 
 from attnlab.errors import UsageError
-from attnlab.experiments.agreement import AgreementExperiment
-from attnlab.experiments.alignment import Alignments
-from attnlab.experiments.copying import Copying
-from attnlab.experiments.count_tables import CountTables
-from attnlab.experiments.embeddings import Embeddings
 from attnlab.experiments.experiment import Experiment
-from attnlab.experiments.forecast_copying import ForecastCopying
-from attnlab.experiments.forecast_text import ForecastText
-from attnlab.experiments.frozen_lexicon import FrozenLexicon
-from attnlab.experiments.gated_toy import GatedToy
-from attnlab.experiments.init_derivative import InitDerivative
-from attnlab.experiments.logistic_proxy import LogisticProxy
-from attnlab.experiments.optimal_attention import OptimalAttentionExperiment
-from attnlab.experiments.saliency import Saliency
-from attnlab.experiments.sms import Sms
-from attnlab.experiments.topic_ablation import TopicAblation
-from attnlab.experiments.topic_capacity import TopicCapacity
-from attnlab.experiments.topic_query import TopicQuery
-from attnlab.experiments.topic_sst import TopicSst
-from attnlab.experiments.topic_words import TopicWords
-from attnlab.experiments.uniform_overtraining import UniformOvertraining
 from attnlab.own import find_own
 
-EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment
-    for experiment in (
-        Copying(),
-        AgreementExperiment(),
-        Embeddings(),
-        ForecastCopying(),
-        ForecastText(),
-        CountTables(),
-        Alignments(),
-        TopicWords(),
-        TopicAblation(),
-        TopicCapacity(),
-        TopicQuery(),
-        TopicSst(),
-        GatedToy(),
-        InitDerivative(),
-        OptimalAttentionExperiment(),
-        FrozenLexicon(),
-        UniformOvertraining(),
-        Sms(),
-        Saliency(),
-        LogisticProxy(),
-    )
+CLASSES = {
+    "copying": "copying:Copying",
+    "agreement": "agreement:AgreementExperiment",
+    "frozen-lexicon": "frozen_lexicon:FrozenLexicon",
+    "logistic-proxy": "logistic_proxy:LogisticProxy",
+    "uniform-overtraining": "uniform_overtraining:UniformOvertraining",
+    "saliency": "saliency:Saliency",
+    "sms": "sms:Sms",
+    "embeddings": "embeddings:Embeddings",
+    "forecast-copying": "forecast_copying:ForecastCopying",
+    "forecast-text": "forecast_text:ForecastText",
+    "count-tables": "count_tables:CountTables",
+    "alignment": "alignment:Alignments",
+    "topic-words": "topic_words:TopicWords",
+    "topic-ablation": "topic_ablation:TopicAblation",
+    "topic-capacity": "topic_capacity:TopicCapacity",
+    "topic-query": "topic_query:TopicQuery",
+    "topic-sst": "topic_sst:TopicSst",
+    "gated-toy": "gated_toy:GatedToy",
+    "init-derivative": "init_derivative:InitDerivative",
+    "optimal-attention": "optimal_attention:OptimalAttentionExperiment",
 }
+"""Where each experiment's class stands below this package."""
+
+
+class Experiments(Mapping[str, Experiment]):
+    """The experiments of `CLASSES`, by name."""
+
+    def __getitem__(self, name: str) -> Experiment:
+        return _made(CLASSES[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(CLASSES)
+
+    def __len__(self) -> int:
+        return len(CLASSES)
+
+
+@cache
+def _made(place: str) -> Experiment:
+    experiment: Experiment = find_own(f"attnlab.experiments.{place}")()
+    return experiment
+
+
+EXPERIMENTS = Experiments()
 
 
 def own_experiment(name: str) -> Experiment:

@@ -61,11 +61,17 @@ def bag_sum(table: Tensor, rows: Tensor, offsets: Tensor) -> Tensor:
     return functional.embedding_bag(rows, table, offsets, mode="sum", include_last_offset=True)
 
 
-def bag_sums(table: Tensor, column: Tensor, rows: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
-    """`bag_sum` of ``table`` (rows, d) and of a further ``column`` (rows, 1); of narrow tables in one call."""
+def bag_sums(table: Tensor, factor: Tensor, column: Tensor, rows: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
+    """`bag_sum` of ``table`` (rows, d) times ``factor`` (rows, 1) and of ``column`` (rows, 1), narrow ones in one call.
+
+    The product is written where it is looked up: what is put together from parts would be copied once more.
+    """
     if table.shape[1] > NARROW:
-        return bag_sum(table, rows, offsets), bag_sum(column, rows, offsets)
-    sums = bag_sum(torch.cat([table, column], 1), rows, offsets)
+        return bag_sum(table * factor, rows, offsets), bag_sum(column, rows, offsets)
+    joined = table.new_empty(len(table), table.shape[1] + 1)
+    torch.mul(table, factor, out=joined[:, :-1])
+    joined[:, -1:] = column
+    sums = bag_sum(joined, rows, offsets)
     return sums[:, :-1], sums[:, -1:]
 
 
@@ -81,7 +87,7 @@ class BagAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, scores: Tensor, bags: BagIndex) -> Tensor:
         weights = (scores - scores.max()).exp()[:, None]  # (vocabulary, 1), up to a factor that Z has too
-        sums, normaliser = bag_sums(values * weights, weights, bags.words, bags.offsets)
+        sums, normaliser = bag_sums(values, weights, weights, bags.words, bags.offsets)
         context = sums.div_(normaliser)  # (sentences, d)
         ctx.save_for_backward(values, weights, normaliser, context)
         ctx.bags = bags
@@ -94,7 +100,8 @@ class BagAttention(torch.autograd.Function):
         index = ctx.bags.sentences, ctx.bags.word_offsets
         ones = context.new_ones(context.shape[1], 1)  # sums of short rows are faster as products
         along = (context * gradient) @ ones  # (sentences, 1)
-        pushes, through_z = bag_sums(gradient / normaliser, along / normaliser, *index)
+        inverse = 1 / normaliser
+        pushes, through_z = bag_sums(gradient, inverse, along * inverse, *index)
         by_values = pushes.mul_(weights)  # (vocabulary, d)
         return by_values, ((values * by_values) @ ones - through_z * weights).squeeze(1), None
 

@@ -483,8 +483,8 @@ class RunSpec(Record):
         return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
-UNTOLD = {"adam", "sgd", "seq2seq", "topic", "classifier", "proxy"}
-"""Kinds that may be left out where they are the default, and so are no part of a setting's place."""
+TAGGED = ("model", "optimiser")
+"""Settings that are of several kinds: in a mistake's place their kind follows, which the reader need not be told."""
 
 RecordType = TypeVar("RecordType", bound=BaseModel)
 
@@ -495,7 +495,9 @@ def validated(record: type[RecordType], values: Any) -> RecordType:
         return record.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part not in UNTOLD) or record.__name__
+        where = first["loc"]
+        told = [str(part) for before, part in zip(("", *where), where, strict=False) if before not in TAGGED]
+        place = ".".join(told) or record.__name__
         known = ""
         if first["type"] == "extra_forbidden":
             known = f"; known keys are {', '.join(record.model_fields)}"
