@@ -110,7 +110,7 @@ def test_the_frozen_lexicons_curves_are_those_of_the_stored_fields(ran, small):
     store = RunStore(done.folder.parents[3] / "runs")
     runs = {
         role: train((one := job("sst", role, seed, "quick")).spec, one.schedule, store)
-        for role, seed in (("reference", 20), ("uniform", 12), ("frozen", 20))
+        for role, seed in (("reference", 20), ("uniform", 12), ("frozen", 30))
     }
     best = max(runs["reference"].rows, key=lambda row: row["accuracy"])["step"]
     alpha = rows_of(runs["reference"], best, "valid", "alpha")
