@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from attnlab.errors import UsageError
 from attnlab.seeds import numpy_generator
@@ -75,8 +74,8 @@ def keywords(corpus: Corpus) -> NDArray[np.int64]:
     absent = np.bincount(corpus.train.labels.numpy(), minlength=len(corpus.classes)) - present
     table = np.stack([present, absent], 1)  # (words, present or absent, classes)
     expected = table.sum(1, keepdims=True) * table.sum(2, keepdims=True) / len(corpus.train)
-    # 0 / 0 stands only where nothing is expected and nothing seen: 1 in its place adds 0, too.
-    terms = xlogy(table, np.divide(table, expected, out=np.ones(table.shape), where=expected > 0))
+    # Cells in which nothing was seen add nothing: a logarithm of 0 stands there instead of minus infinity.
+    terms = table * np.log(np.divide(table, expected, out=np.ones(table.shape), where=table > 0))
     # Rounded, so that words whose counts mirror each other are equals on every machine.
     keyness = np.round(2 * terms.sum((1, 2)), 9)
     ranked = np.argsort(-keyness, kind="stable").astype(np.int64)
