@@ -17,6 +17,7 @@ from attnlab.models.topic import (
     index_bags,
     make_classifier,
     mean_loss,
+    one_hot,
 )
 
 WORDS = 11
@@ -73,6 +74,29 @@ def test_attention_has_the_gradient_of_its_differences(sentences, seed):
     values, scores = (torch.randn(*shape, dtype=torch.double, generator=generator) for shape in ((WORDS, 3), (WORDS,)))
     inputs = values.requires_grad_(), scores.requires_grad_(), ragged(sentences)
     assert torch.autograd.gradcheck(BagAttention.apply, inputs)
+
+
+@given(sentences=sentences_of, seed=st.integers(0, 9), fixed=st.booleans())
+def test_the_loss_of_a_linear_classifier_in_one_pass_is_that_of_its_parts(sentences, seed, fixed):
+    """Value and every gradient, also where the loss is scaled, in double precision."""
+    bags = ragged(sentences)
+    labels = torch.randint(3, (len(sentences),), generator=torch.Generator().manual_seed(seed))
+    found = []
+    for whole in (True, False):
+        model = TopicModel(
+            WORDS,
+            make_classifier("fixed" if fixed else "linear", 4, 3, seed=seed),
+            size=4,
+            embedding_std=1.0,
+            seed=seed,
+        ).double()
+        right = one_hot(labels, 3).double()
+        loss = model.mean_loss(bags, labels, right) if whole else mean_loss(model(bags).log_probabilities, labels)
+        (loss * 3).backward()
+        found.append((loss.detach(), *(p.grad for p in model.parameters() if p.requires_grad)))
+    assert len(found[0]) == (4 if fixed else 5)
+    for ours, parts in zip(*found, strict=True):
+        torch.testing.assert_close(ours, parts, atol=1e-12, rtol=1e-10)
 
 
 @pytest.mark.parametrize("size", [1, NARROW, NARROW + 1])

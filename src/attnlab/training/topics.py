@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import UsageError
-from attnlab.models.topic import BagIndex, TopicModel, bag_sum, index_bags, mean_loss
+from attnlab.models.topic import BagIndex, TopicModel, bag_sum, index_bags, mean_loss, one_hot
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.batch import Bags
 from attnlab.tasks.topics import Split, split
@@ -28,7 +28,7 @@ class BagProblem:
         self.train_bags, self.valid_bags, self.test_bags = (
             part.to(device) for part in (data.train, data.valid, data.test)
         )
-        self.train_index = self._index(self.train_bags)
+        self.train_index, self.train_right = self._index(self.train_bags), one_hot(self.train_bags.labels, classes)
         self.valid_index, self.test_index = (
             self._index(bags) if len(bags) else None for bags in (self.valid_bags, self.test_bags)
         )
@@ -37,13 +37,13 @@ class BagProblem:
         return self._trained
 
     def loss(self, step: int) -> Tensor:
-        bags, index = self.train_bags, self.train_index
+        bags, index, right = self.train_bags, self.train_index, self.train_right
         if self.spec.batch is not None:
             generator = numpy_generator(self.spec.data_seed, "training", step)
             rows = torch.from_numpy(generator.integers(len(bags), size=self.spec.batch)).to(self.device)
             bags = bags.select(rows)
-            index = self._index(bags)
-        return mean_loss(self.model(index).log_probabilities, bags.labels)
+            index, right = self._index(bags), right.index_select(1, rows)
+        return self.model.mean_loss(index, bags.labels, right)
 
     def _index(self, bags: Bags) -> BagIndex:
         return index_bags(bags.words, bags.offsets, self.vocabulary)
