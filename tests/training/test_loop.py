@@ -69,6 +69,20 @@ def test_continued_equals_uninterrupted(spec, tmp_path):
     assert fingerprint(parts.run(spec.id)) == fingerprint(whole.run(spec.id))
 
 
+def test_a_run_begun_before_a_setting_existed_goes_on(spec, tmp_path):
+    """Its stored spec does not name the setting; the id says that it has its default."""
+    store, whole = RunStore(tmp_path / "old"), RunStore(tmp_path / "whole")
+    named = spec.model_dump(mode="json")
+    del named["model"]["head_seeds"], named["evaluation_batch"]
+    train(spec, Schedule.every(10, steps=10), store)
+    run = store.run(spec.id)
+    (run.path / "spec.json").unlink()
+    run.begin(named, run.environment())
+    train(spec, Schedule.every(10, steps=30), store)
+    train(spec, Schedule.every(10, steps=30), whole)
+    assert fingerprint(run) == fingerprint(whole.run(spec.id))
+
+
 def test_evaluations_added_later_are_replayed_and_change_nothing(spec, tmp_path):
     late, early = RunStore(tmp_path / "late"), RunStore(tmp_path / "early")
     train(spec, Schedule.every(50, steps=100, checkpoint_every=30), late)

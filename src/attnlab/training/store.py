@@ -114,7 +114,8 @@ class Run:
     def begin(self, spec: Mapping[str, Json], environment: Mapping[str, Json]) -> None:
         """Write both documents unless they are there, and clear what a killed process left.
 
-        Another spec under this id is a StoreError; a damaged document is written anew, with a StoreWarning.
+        Another spec under this id is a StoreError; a damaged document is written anew, with a StoreWarning. Settings
+        that the stored spec does not name are newer than it: the id says that they have their defaults.
         """
         with self._writing():
             self._recover()
@@ -123,7 +124,7 @@ class Run:
             known = self._document("spec.json", "it is written anew")
             if known is None:  # written last: a run that exists has both
                 self._write_document("spec.json", spec)
-            elif to_json(known) != to_json(dict(spec)):
+            elif not _names_alike(known, dict(spec)):
                 raise StoreError(f"{self.path / 'spec.json'} describes another run than the one asked for.")
 
     def spec(self) -> dict[str, Json]:
@@ -339,6 +340,13 @@ class RunStore:
 
     def _removed(self) -> list[Path]:
         return sorted(self.root.glob(OLD + "*"))
+
+
+def _names_alike(known: Json, asked: Json) -> bool:
+    """Whether all that ``known`` names has the same value in ``asked``."""
+    if isinstance(known, dict) and isinstance(asked, dict):
+        return all(name in asked and _names_alike(value, asked[name]) for name, value in known.items())
+    return to_json(known) == to_json(asked)
 
 
 def _leftovers(*folders: Path) -> list[Path]:
