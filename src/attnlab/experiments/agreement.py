@@ -13,8 +13,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.agreement_claims import decide
-from attnlab.experiments.claims import Preset
-from attnlab.experiments.classification import ROWS, Role, default_rows, jobs
+from attnlab.experiments.classification import Role, TextExperiment
 from attnlab.experiments.experiment import Order, Result, Table
 from attnlab.experiments.text_agreement import Agreements, measure
 from attnlab.experiments.text_context import IN_CONTEXT, Context, contexts_of
@@ -24,7 +23,6 @@ from attnlab.experiments.text_report import write_text_report
 from attnlab.experiments.text_runs import TextRuns
 from attnlab.models.logistic import counts, sweep
 from attnlab.reports.charts import COLOURS, INK, SIZE
-from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 
 LOGISTIC = "logistic regression"
@@ -46,22 +44,13 @@ AUTHORS_XI: Mapping[tuple[str, str], float] = {
 }
 
 
-class AgreementExperiment:
+class AgreementExperiment(TextExperiment):
     """The paper's main table, one corpus at a time."""
 
     name = "agreement"
     title = "Attention follows lexical knowledge: the main table on text classification"
     source = "P3 3.1, 3.2, 4.2, 5.1, A.4"
-    rows = ROWS
-
-    def default_rows(self, preset: Preset) -> list[str]:
-        return default_rows(preset)
-
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing depends on it)
-        return jobs(order.row, ROLES, order)
-
-    def at_most(self, order: Order) -> list[Job]:
-        return jobs(order.row, ROLES, order)
+    roles = ROLES
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         runs = TextRuns(order, done)

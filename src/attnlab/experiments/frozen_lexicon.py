@@ -11,8 +11,8 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.claims import Finding, Part, Preset, Verdict
-from attnlab.experiments.classification import ROWS, Role, default_rows, jobs
+from attnlab.experiments.claims import Finding, Part, Verdict
+from attnlab.experiments.classification import Role, TextExperiment
 from attnlab.experiments.experiment import Order, Result, Table
 from attnlab.experiments.text_agreement import Series
 from attnlab.experiments.text_curves import alphas, first_half, follow, held_out
@@ -21,29 +21,19 @@ from attnlab.experiments.text_parts import bounds, sign_of
 from attnlab.experiments.text_pictures import over_training
 from attnlab.experiments.text_report import write_text_report
 from attnlab.experiments.text_runs import TextRuns
-from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 
 ROLES: tuple[Role, ...] = ("reference", "uniform", "frozen")
 FROZEN, UNIFORM = "A(alpha, alpha_fr)", "A(alpha, beta_uf)"
 
 
-class FrozenLexicon:
+class FrozenLexicon(TextExperiment):
     """Attention over a frozen random lexicon against a lexicon under uniform attention, one corpus at a time."""
 
     name = "frozen-lexicon"
     title = "Attention trained over a frozen lexicon"
     source = "P3 3.3, A.6"
-    rows = ROWS
-
-    def default_rows(self, preset: Preset) -> list[str]:
-        return default_rows(preset)
-
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing depends on it)
-        return jobs(order.row, ROLES, order)
-
-    def at_most(self, order: Order) -> list[Job]:
-        return jobs(order.row, ROLES, order)
+    roles = ROLES
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         runs = TextRuns(order, done)

@@ -12,8 +12,8 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.bag_fits import FITTED_SIZE, LEAST_COUNT, SHOWN, Fitted, Weights, fit, proxy_accuracies
-from attnlab.experiments.claims import Finding, Part, Preset, Verdict
-from attnlab.experiments.classification import ROWS, SIZES, Role, default_rows, jobs
+from attnlab.experiments.claims import Finding, Part, Verdict
+from attnlab.experiments.classification import SIZES, Role, TextExperiment
 from attnlab.experiments.experiment import Order, Result, Table
 from attnlab.experiments.text_agreement import Series
 from attnlab.experiments.text_curves import cross_read, follow
@@ -24,7 +24,6 @@ from attnlab.experiments.text_report import write_text_report
 from attnlab.experiments.text_runs import TextRuns
 from attnlab.models.logistic import Logistic, beta_log
 from attnlab.reports.charts import COLOURS, INK, SIZE
-from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 
 ROLES: tuple[Role, ...] = ("uniform", "proxy")
@@ -37,22 +36,13 @@ TENTH = 0.1
 """Weights are the same word by word where they differ by less than this share of their spread."""
 
 
-class LogisticProxy:
+class LogisticProxy(TextExperiment):
     """The proxy beside logistic regression, one corpus at a time."""
 
     name = "logistic-proxy"
     title = "The bag-of-words proxy and logistic regression"
     source = "P3 A.10"
-    rows = ROWS
-
-    def default_rows(self, preset: Preset) -> list[str]:
-        return default_rows(preset)
-
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing depends on it)
-        return jobs(order.row, ROLES, order)
-
-    def at_most(self, order: Order) -> list[Job]:
-        return jobs(order.row, ROLES, order)
+    roles = ROLES
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         runs = TextRuns(order, done)

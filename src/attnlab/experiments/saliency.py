@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from attnlab.agreement.fields import ScoreField
 from attnlab.agreement.measures import random_baseline, top_agreement
 from attnlab.agreement.tau import kendall_tau
-from attnlab.experiments.claims import Finding, Part, Preset
-from attnlab.experiments.classification import ROWS, Role, default_rows, jobs
+from attnlab.experiments.claims import Finding, Part
+from attnlab.experiments.classification import Role, TextExperiment
 from attnlab.experiments.experiment import Order, Result, Table
 from attnlab.experiments.text_notes import text_notes
 from attnlab.experiments.text_parts import bounds, far_exceeds
@@ -30,7 +30,6 @@ from attnlab.probes.influence import influence
 from attnlab.probes.integrated_gradients import integrated_gradients
 from attnlab.probes.leave_one_out import leave_one_out, sample_for_leave_one_out
 from attnlab.reports.charts import COLOURS, INK, SIZE
-from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 
 ROLES: tuple[Role, ...] = ("reference", "uniform")
@@ -46,22 +45,13 @@ DECIDES = {
 """The agreements that claims speak of, and the claim that each decides; all others are reported."""
 
 
-class Saliency:
+class Saliency(TextExperiment):
     """Attention, influence and relevance, one corpus at a time."""
 
     name = "saliency"
     title = "Attention, influence and the relevance of uniform training"
     source = "slides, P3 5.1"
-    rows = ROWS
-
-    def default_rows(self, preset: Preset) -> list[str]:
-        return default_rows(preset)
-
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing depends on it)
-        return jobs(order.row, ROLES, order)
-
-    def at_most(self, order: Order) -> list[Job]:
-        return jobs(order.row, ROLES, order)
+    roles = ROLES
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         runs = TextRuns(order, done)

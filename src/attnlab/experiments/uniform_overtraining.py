@@ -10,8 +10,8 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.claims import Finding, Part, Preset, Verdict
-from attnlab.experiments.classification import ROWS, Role, default_rows, jobs
+from attnlab.experiments.claims import Finding, Part, Verdict
+from attnlab.experiments.classification import Role, TextExperiment
 from attnlab.experiments.experiment import Order, Result, Table
 from attnlab.experiments.text_agreement import Series
 from attnlab.experiments.text_curves import alphas, first_half, follow
@@ -20,7 +20,6 @@ from attnlab.experiments.text_parts import bounds, sign_of, told
 from attnlab.experiments.text_pictures import over_training
 from attnlab.experiments.text_report import write_text_report
 from attnlab.experiments.text_runs import Floats, TextRuns
-from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 
 ROLES: tuple[Role, ...] = ("reference", "uniform")
@@ -31,22 +30,13 @@ MAIN = ("start", "peak", "end", "peak_step", "last_step", "rise_low", "rise_high
 """Columns of the page's main table."""
 
 
-class UniformOvertraining:
+class UniformOvertraining(TextExperiment):
     """The agreement of attention and a uniform run's lexicon, followed over its training, one corpus at a time."""
 
     name = "uniform-overtraining"
     title = "Attention and the lexicon of uniform training, as that training goes on"
     source = "P3 A.7"
-    rows = ROWS
-
-    def default_rows(self, preset: Preset) -> list[str]:
-        return default_rows(preset)
-
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing depends on it)
-        return jobs(order.row, ROLES, order)
-
-    def at_most(self, order: Order) -> list[Job]:
-        return jobs(order.row, ROLES, order)
+    roles = ROLES
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         runs = TextRuns(order, done)
