@@ -17,8 +17,10 @@ from alignment import Figure
 
 from attnlab.probes.influence import text_influence
 from attnlab.tasks.labelled_text import load_corpus
+from attnlab.training.model_spec import ClassifierSpec
 from attnlab.training.problem import build_problem
-from attnlab.training.spec import ClassifierSpec, LabelledTextSpec, RunSpec
+from attnlab.training.spec import RunSpec
+from attnlab.training.task_spec import LabelledTextSpec
 
 STEPS = 4000
 REVIEWS = 4000

@@ -28,22 +28,20 @@ if TYPE_CHECKING:
     from attnlab.theory.aligner import align
     from attnlab.theory.forecast import forecast
     from attnlab.training.loop import train
+    from attnlab.training.model_spec import Seq2SeqSpec, SgdSpec, TopicModelSpec
     from attnlab.training.schedule import Schedule
-    from attnlab.training.spec import (
+    from attnlab.training.spec import RunSpec
+    from attnlab.training.store import RunStore
+    from attnlab.training.task_spec import (
         CopyingSpec,
         IndependentSpec,
         MixtureSpec,
         PermutationSetsSpec,
         PermutationsSpec,
-        RunSpec,
         SelectionsSpec,
-        Seq2SeqSpec,
-        SgdSpec,
-        TopicModelSpec,
         TopicsSpec,
         ZipfSpec,
     )
-    from attnlab.training.store import RunStore
 
     __version__: str
 

@@ -14,9 +14,11 @@ from attnlab.experiments.experiment import Order, Result
 from attnlab.experiments.result import write_result
 from attnlab.training.engine import Job, LocalEngine
 from attnlab.training.loop import Trained, train
+from attnlab.training.model_spec import AdamSpec, Seq2SeqSpec
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import AdamSpec, CopyingSpec, RunSpec, SelectionsSpec, Seq2SeqSpec
+from attnlab.training.spec import RunSpec
 from attnlab.training.store import RunStore
+from attnlab.training.task_spec import CopyingSpec, SelectionsSpec
 
 
 def spec_of(seed, rate=1e-3):

@@ -11,7 +11,7 @@ import pytest
 
 from attnlab.errors import UsageError
 from attnlab.experiments.registry import find_experiment
-from attnlab.training.spec import OwnTaskSpec
+from attnlab.training.task_spec import OwnTaskSpec
 
 PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
 

@@ -12,10 +12,12 @@ from attnlab.experiments.topic_sst import SENTENCE, SETTINGS, TRACED, Outcome, T
 from attnlab.tasks.sst import read_sst
 from attnlab.theory.norms import norm_of_score
 from attnlab.training.loop import Trained, train
+from attnlab.training.model_spec import SgdSpec, TopicModelSpec
 from attnlab.training.problem import build_problem
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import RunSpec, SgdSpec, SstSpec, TopicModelSpec
+from attnlab.training.spec import RunSpec
 from attnlab.training.store import RunStore
+from attnlab.training.task_spec import SstSpec
 
 FREQUENT = "the"
 

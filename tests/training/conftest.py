@@ -2,8 +2,10 @@
 
 import pytest
 
-from attnlab.training.spec import CopyingSpec, RunSpec, SelectionsSpec, Seq2SeqSpec
+from attnlab.training.model_spec import Seq2SeqSpec
+from attnlab.training.spec import RunSpec
 from attnlab.training.store import RunStore
+from attnlab.training.task_spec import CopyingSpec, SelectionsSpec
 
 
 def small_spec(seed: int = 0, **changes: object) -> RunSpec:

@@ -9,7 +9,10 @@ from attnlab.errors import UsageError
 from attnlab.experiments import classification
 from attnlab.tasks.altered import remove_keywords, shuffle_labels
 from attnlab.tasks.labelled_text import load_corpus
-from attnlab.training.spec import ClassifierSpec, LabelledTextSpec, RunSpec, validated
+from attnlab.training.model_spec import ClassifierSpec
+from attnlab.training.record import validated
+from attnlab.training.spec import RunSpec
+from attnlab.training.task_spec import LabelledTextSpec
 
 CONTENT = "0123456789abcdef"
 

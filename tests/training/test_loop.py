@@ -15,9 +15,9 @@ import torch
 
 from attnlab.errors import RunBusy, RunFailed
 from attnlab.training.loop import Interrupted, finished, train
+from attnlab.training.model_spec import AdamSpec, Seq2SeqSpec
 from attnlab.training.problem import build_problem
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import AdamSpec, Seq2SeqSpec
 from attnlab.training.store import RunStore, StoreWarning
 
 

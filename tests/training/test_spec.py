@@ -5,22 +5,19 @@ import json
 import pytest
 
 from attnlab.errors import UsageError
+from attnlab.training.model_spec import AdamSpec, Seq2SeqSpec, TopicModelSpec
+from attnlab.training.record import validated
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import (
-    NUMERICS,
-    AdamSpec,
+from attnlab.training.spec import NUMERICS, RunSpec
+from attnlab.training.task_spec import (
     CopyingSpec,
     IndependentSpec,
     MixtureSpec,
     PermutationSetsSpec,
     PermutationsSpec,
-    RunSpec,
     SelectionsSpec,
-    Seq2SeqSpec,
-    TopicModelSpec,
     TopicsSpec,
     ZipfSpec,
-    validated,
 )
 
 PERMUTATIONS = CopyingSpec(distribution=PermutationsSpec(words=40))

@@ -13,8 +13,8 @@ import pytest
 from attnlab.errors import UsageError
 from attnlab.training.engine import Event, Job, LocalEngine
 from attnlab.training.loop import train
+from attnlab.training.model_spec import AdamSpec
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import AdamSpec
 from attnlab.training.store import RunStore
 from attnlab.training.sweep import pending, sweep
 

@@ -15,10 +15,13 @@ from attnlab.errors import UsageError
 from attnlab.probes.texts import text_fields
 from attnlab.tasks.labelled_text import load_corpus
 from attnlab.training.loop import Interrupted, finished, train
+from attnlab.training.model_spec import AdamSpec, ClassifierSpec, ProxySpec
 from attnlab.training.problem import build_problem
+from attnlab.training.record import validated
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import AdamSpec, ClassifierSpec, LabelledTextSpec, ProxySpec, RunSpec, validated
+from attnlab.training.spec import RunSpec
 from attnlab.training.store import RunStore
+from attnlab.training.task_spec import LabelledTextSpec
 from attnlab.training.texts import drawn_rows, relative_entropy
 
 

@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from attnlab.errors import RunFailed, UsageError
 from attnlab.models.topic import index_bags
 from attnlab.training.loop import train
+from attnlab.training.model_spec import AdamSpec, SgdSpec, TopicModelSpec
 from attnlab.training.problem import build_problem
+from attnlab.training.record import validated
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import AdamSpec, RunSpec, SgdSpec, TopicModelSpec, TopicsSpec, validated
+from attnlab.training.spec import RunSpec
 from attnlab.training.store import RunStore
+from attnlab.training.task_spec import TopicsSpec
 from attnlab.training.topics import top_share
 
 TASK = TopicsSpec(topics=3, dictionary=40, others=(3, 6), sentences=80)

@@ -17,8 +17,10 @@ from attnlab.tasks.corpora import data_folder, known_corpus
 from attnlab.tasks.labelled_text import Corpus, load_corpus
 from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
+from attnlab.training.model_spec import AdamSpec, ClassifierSpec, ProxySpec
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import AdamSpec, ClassifierSpec, LabelledTextSpec, ProxySpec, RunSpec
+from attnlab.training.spec import RunSpec
+from attnlab.training.task_spec import LabelledTextSpec
 
 Role = Literal["reference", "comparison", "uniform", "frozen", "proxy"]
 

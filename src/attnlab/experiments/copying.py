@@ -20,13 +20,8 @@ from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 from attnlab.training.metrics import Row
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import (
-    CopyingSpec,
-    IndependentSpec,
-    PermutationsSpec,
-    RunSpec,
-    SelectionsSpec,
-)
+from attnlab.training.spec import RunSpec
+from attnlab.training.task_spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec
 
 LEARNED = 0.95
 """A run has learned when its token accuracy exceeds this."""

@@ -22,7 +22,7 @@ from attnlab.tasks.corpora import data_folder
 from attnlab.tasks.vectors import find_vectors
 from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
-from attnlab.training.spec import ClassifierSpec, VectorsSpec
+from attnlab.training.model_spec import ClassifierSpec, VectorsSpec
 
 CORPUS = "sst"
 ROLES: tuple[Role, ...] = ("reference", "uniform")

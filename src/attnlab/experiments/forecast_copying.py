@@ -25,7 +25,7 @@ from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.forecast import LIKELY, WEAK, Forecast, Verdict, forecast
 from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
-from attnlab.training.spec import (
+from attnlab.training.task_spec import (
     CopyingSpec,
     DistributionSpec,
     IndependentSpec,

@@ -19,7 +19,8 @@ from attnlab.tasks.labelled_text import Corpus
 from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.counts import CountTable, beta_ibm, count_table
 from attnlab.training.loop import Trained
-from attnlab.training.spec import ClassifierSpec, RunSpec
+from attnlab.training.model_spec import ClassifierSpec
+from attnlab.training.spec import RunSpec
 from attnlab.training.texts import evaluated
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ from attnlab.experiments.classification import SEEDS, Role, classifier_job, corp
 from attnlab.experiments.experiment import Order
 from attnlab.training.engine import Job
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import LabelledTextSpec
+from attnlab.training.task_spec import LabelledTextSpec
 
 ROLES: tuple[Role, ...] = ("reference", "comparison")
 

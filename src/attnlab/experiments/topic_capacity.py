@@ -24,7 +24,7 @@ from attnlab.experiments.topics import (
 from attnlab.reports.charts import COLOURS, curves, panels
 from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
-from attnlab.training.spec import TopicModelSpec
+from attnlab.training.model_spec import TopicModelSpec
 
 SEEDS: dict[Preset, int] = {"quick": 2, "reduced": 5, "paper": 5}
 EQUAL_LOSS = 0.1

@@ -25,7 +25,8 @@ from attnlab.experiments.topics import (
 from attnlab.reports.charts import COLOURS, INK, SIZE
 from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
-from attnlab.training.spec import TopicModelSpec, TopicsSpec
+from attnlab.training.model_spec import TopicModelSpec
+from attnlab.training.task_spec import TopicsSpec
 
 SEEDS: dict[Preset, int] = {"quick": 1, "reduced": 3, "paper": 5}
 MOST = 0.1

@@ -13,8 +13,10 @@ from attnlab.experiments.statistics import bootstrap_interval
 from attnlab.theory.norms import deviation, norm_of_score
 from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
+from attnlab.training.model_spec import SgdSpec, TopicModelSpec
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import RunSpec, SgdSpec, TopicModelSpec, TopicsSpec, Train
+from attnlab.training.spec import RunSpec, Train
+from attnlab.training.task_spec import TopicsSpec
 from attnlab.training.topics import QUANTILES
 
 Floats = NDArray[np.float64]

@@ -13,8 +13,10 @@ from attnlab.tasks.sst import Classes, Corpus, read_sst, sst_folder
 from attnlab.theory.norms import deviation, norm_of_score
 from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
+from attnlab.training.model_spec import SgdSpec, TopicModelSpec
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import RunSpec, SgdSpec, SstSpec, TopicModelSpec
+from attnlab.training.spec import RunSpec
+from attnlab.training.task_spec import SstSpec
 
 EVERY = 500
 """Epochs between evaluations."""

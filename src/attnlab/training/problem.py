@@ -15,7 +15,9 @@ from attnlab.models.seq2seq import Prediction, Seq2Seq
 from attnlab.seeds import numpy_generator, torch_generator
 from attnlab.tasks.batch import PairBatch
 from attnlab.training.metrics import Row, pair_metrics
-from attnlab.training.spec import CopyingSpec, OwnTaskSpec, ProxySpec, RunSpec, Seq2SeqSpec, SstSpec, TopicsSpec
+from attnlab.training.model_spec import ProxySpec, Seq2SeqSpec
+from attnlab.training.spec import RunSpec
+from attnlab.training.task_spec import CopyingSpec, OwnTaskSpec, SstSpec, TopicsSpec
 from attnlab.training.texts import ClassifierProblem, ProxyProblem
 from attnlab.training.topics import SstProblem, TopicProblem
 from attnlab.training.trained import choose_trained

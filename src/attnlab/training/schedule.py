@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from attnlab.training.spec import Count, Record, Share
+from attnlab.training.record import Count, Record, Share
 
 Step = Annotated[int, Field(ge=0)]
 Keep = bool | Literal["best"]

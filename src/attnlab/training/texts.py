@@ -16,7 +16,9 @@ from attnlab.seeds import numpy_generator
 from attnlab.tasks.batch import Bags
 from attnlab.tasks.labelled_text import Corpus
 from attnlab.training.metrics import Row
-from attnlab.training.spec import ClassifierSpec, LabelledTextSpec, ProxySpec, RunSpec
+from attnlab.training.model_spec import ClassifierSpec, ProxySpec
+from attnlab.training.spec import RunSpec
+from attnlab.training.task_spec import LabelledTextSpec
 from attnlab.training.trained import choose_trained
 
 SPLITS = ("valid", "train")

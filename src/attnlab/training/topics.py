@@ -11,7 +11,9 @@ from attnlab.seeds import numpy_generator
 from attnlab.tasks.batch import Bags
 from attnlab.tasks.topics import Split, split
 from attnlab.training.metrics import Row
-from attnlab.training.spec import RunSpec, SstSpec, TopicModelSpec, TopicsSpec
+from attnlab.training.model_spec import TopicModelSpec
+from attnlab.training.spec import RunSpec
+from attnlab.training.task_spec import SstSpec, TopicsSpec
 
 QUANTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
 """Percentiles of the non-topic words' scores and norms that an evaluation tells."""

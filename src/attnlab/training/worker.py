@@ -16,8 +16,9 @@ from typing import Any, TextIO
 from attnlab.errors import AttnlabError
 from attnlab.training.loop import Interrupted, train
 from attnlab.training.metrics import Row
+from attnlab.training.record import validated
 from attnlab.training.schedule import Schedule
-from attnlab.training.spec import RunSpec, validated
+from attnlab.training.spec import RunSpec
 from attnlab.training.store import RunStore
 
 NEWS_INTERVAL = 0.25

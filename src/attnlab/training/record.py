@@ -1,0 +1,58 @@
+"""What all specs are: frozen records, validated where they enter, told apart by what they say."""
+
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from attnlab.errors import UsageError
+
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Record(BaseModel):
+    """A frozen record that refuses unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def identity(self) -> dict[str, Any]:
+        """What tells this record from others: its kind and every field that differs from the default.
+
+        Fields added later with a default that keeps the old behaviour leave old ids as they are.
+        """
+        told: dict[str, Any] = {}
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if name == "kind" or value != field.default:
+                told[name] = _plain(value)
+        return told
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.identity()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+RecordType = TypeVar("RecordType", bound=BaseModel)
+
+TAGGED = ("model", "optimiser")
+"""Settings that are of several kinds: in a mistake's place their kind follows, which the reader need not be told."""
+
+
+def validated(record: type[RecordType], values: Any) -> RecordType:
+    """``record`` from plain ``values``; what is wrong with them is said in one sentence."""
+    try:
+        return record.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = first["loc"]
+        told = [str(part) for before, part in zip(("", *where), where, strict=False) if before not in TAGGED]
+        place = ".".join(told) or record.__name__
+        known = ""
+        if first["type"] == "extra_forbidden":
+            known = f"; known keys are {', '.join(record.model_fields)}"
+        raise UsageError(f"{place}: {first['msg'].removeprefix('Value error, ')}{known}.") from None
