@@ -5,8 +5,9 @@ import pytest
 from attnlab.errors import UsageError
 from attnlab.experiments import copying
 from attnlab.experiments.claims import load_claims
-from attnlab.experiments.copying import INDEPENDENT, PERMUTATIONS, SELECTIONS, SUBSTITUTED, Copying, Outcome
+from attnlab.experiments.copying import INDEPENDENT, PERMUTATIONS, SELECTIONS, SUBSTITUTED, Copying
 from attnlab.experiments.experiment import Order, check_order
+from attnlab.experiments.success import Outcome, first_learned
 from attnlab.training.loop import Trained
 
 
@@ -81,15 +82,15 @@ def test_learning_after_step_200_is_failure_but_told_with_what_attention_does_at
     assert row["attending_at_1000"] == 1
     told = copying.tell([row])
     assert "Of the 5 others, 4 had learned by step 1000 (median step 300); at step 1000 1 of them attended" in told
-    seed = late[0].row()
+    seed = copying.seed_row(late[0])
     assert (seed["accuracy_200"], seed["accuracy_1000"], seed["attention_1000"]) == (0.5, 1.0, 0.9)
 
 
 def test_exactly_the_threshold_is_not_above_it():
     rows = [{"step": 10, "accuracy": 0.95}, {"step": 20, "accuracy": 0.951}, {"step": 300, "accuracy": 1.0}]
-    assert copying.first_learned(rows) == 20
-    assert copying.first_learned([rows[0], rows[2]]) is None
-    assert copying.first_learned([rows[0], rows[2]], within=1000) == 300
+    assert first_learned(rows) == 20
+    assert first_learned([rows[0], rows[2]]) is None
+    assert first_learned([rows[0], rows[2]], within=1000) == 300
 
 
 def test_paper_plan_is_the_papers_and_goes_on_where_runs_failed():

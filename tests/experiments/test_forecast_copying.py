@@ -21,6 +21,7 @@ from attnlab.experiments.forecast_copying import (
     verdict_table,
 )
 from attnlab.experiments.registry import find_experiment
+from attnlab.experiments.success import Outcome
 from attnlab.training.loop import Trained
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -43,7 +44,7 @@ def trained(learned_at, seed=0):
 def tried(name, steps):
     """A distribution of the experiment with made-up runs that learned at ``steps``."""
     setting = BY_NAME[name]
-    outcomes = tuple(copying.Outcome(name, seed, trained(step, seed)) for seed, step in enumerate(steps))
+    outcomes = tuple(Outcome(name, seed, trained(step, seed)) for seed, step in enumerate(steps))
     return Tried(setting, forecast_setting(setting), outcomes)
 
 

@@ -6,44 +6,39 @@ enough.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
 
 from attnlab.experiments.claims import Finding, Part, Preset, Verdict
 from attnlab.experiments.experiment import Order, Result, Table
-from attnlab.experiments.statistics import bootstrap_difference, fisher_exact, newcombe, wilson
-from attnlab.reports.charts import CONTRAST, curves, panels
+from attnlab.experiments.statistics import bootstrap_difference
+from attnlab.experiments.success import (
+    EVERY,
+    LEARNED,
+    WITHIN,
+    Outcome,
+    Setting,
+    always,
+    by_setting,
+    curve_table,
+    first_learned,
+    learns_more_often,
+    often_fails,
+    rate_row,
+    seeds_of,
+    two_curves,
+)
+from attnlab.reports.charts import curves, panels
 from attnlab.tasks.copying import random_permutation
 from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
-from attnlab.training.metrics import Row
 from attnlab.training.schedule import Schedule
 from attnlab.training.spec import RunSpec
 from attnlab.training.task_spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec
 
-LEARNED = 0.95
-"""A run has learned when its token accuracy exceeds this."""
-WITHIN = 200
-"""... at an evaluation within so many updates."""
 LATE = 1000
 """Runs that have not learned by then go on to here, whether or not they learn on the way."""
-EVERY = 10
-"""Updates between evaluations."""
-ALWAYS = 20
-"""Fewest seeds on which "always" can be said to hold."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One distribution: its name, its task, how many seeds each preset runs, whether a run ends once it has learned."""
-
-    name: str
-    task: CopyingSpec
-    seeds: dict[Preset, int]
-    ends_when_learned: bool = False
-
 
 SUBSTITUTION = random_permutation(40, seed=0)
 
@@ -108,7 +103,7 @@ class Copying:
             summary=tell(success),
             tables={
                 "success": success,
-                "seeds": [outcome.row() for outcome in outcomes],
+                "seeds": [seed_row(outcome) for outcome in outcomes],
                 "curves": curve_table(outcomes),
             },
             figures=figures(outcomes),
@@ -116,55 +111,6 @@ class Copying:
             notes=notes(order),
             seeds={setting.name: seeds_of(setting, order) for setting in SETTINGS if seeds_of(setting, order)},
         )
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How one seed of one setting ended."""
-
-    setting: str
-    seed: int
-    run: Trained
-
-    @property
-    def step(self) -> int | None:
-        """First evaluation within 200 updates at which the run has learned."""
-        return first_learned(self.run.rows)
-
-    @property
-    def late_step(self) -> int | None:
-        """First evaluation at which it has learned, however late."""
-        return first_learned(self.run.rows, within=LATE)
-
-    def at(self, step: int, metric: str) -> float | None:
-        """What was measured at a step, or None if the run was not measured there."""
-        return next((row[metric] for row in self.run.rows if row["step"] == step), None)
-
-    def row(self) -> dict[str, object]:
-        return {
-            "setting": self.setting,
-            "seed": self.seed,
-            "learned": self.step is not None,
-            "step": self.step,
-            "late_step": self.late_step,
-            f"accuracy_{WITHIN}": self.at(WITHIN, "accuracy"),
-            f"accuracy_{LATE}": self.at(LATE, "accuracy"),
-            f"attention_{LATE}": self.at(LATE, "attention_accuracy"),
-            f"probe_{LATE}": self.at(LATE, "probe_accuracy"),
-            "last_step": int(self.run.rows[-1]["step"]),
-            "last_accuracy": self.run.rows[-1]["accuracy"],
-            "run": self.run.id,
-        }
-
-
-def first_learned(rows: list[Row], within: int = WITHIN) -> int | None:
-    """The first evaluated step up to ``within`` whose accuracy exceeds 0.95, or None."""
-    return next((int(row["step"]) for row in rows if row["step"] <= within and row["accuracy"] > LEARNED), None)
-
-
-def seeds_of(setting: Setting, order: Order) -> list[int]:
-    """The seeds of a setting that are asked for."""
-    return order.first(range(setting.seeds[order.preset]))
 
 
 def make_spec(setting: Setting, seed: int) -> RunSpec:
@@ -185,21 +131,15 @@ def make_job(setting: Setting, seed: int, preset: Preset, *, late: bool) -> Job:
 def success_table(outcomes: list[Outcome]) -> Table:
     """A row for each setting: how many seeds learned, with a Wilson interval, and how soon."""
     table = []
-    for name in dict.fromkeys(outcome.setting for outcome in outcomes):
-        group = [outcome for outcome in outcomes if outcome.setting == name]
+    for name, group in by_setting(outcomes).items():
         steps = [outcome.step for outcome in group if outcome.step is not None]
-        low, high = wilson(len(steps), len(group))
         late = [outcome for outcome in group if outcome.run.step > WITHIN]
-        late_steps = [outcome.late_step for outcome in late if outcome.late_step is not None]
+        late_steps = [step for outcome in late if (step := outcome.learned_within(LATE)) is not None]
         attention = [outcome.at(LATE, "attention_accuracy") for outcome in late]
         table.append(
             {
                 "setting": name,
-                "seeds": len(group),
-                "learned": len(steps),
-                "rate": len(steps) / len(group),
-                "low": low,
-                "high": high,
+                **rate_row(group),
                 "first_step": min(steps, default=None),
                 "median_step": float(np.median(steps)) if steps else None,
                 "last_step": max(steps, default=None),
@@ -212,11 +152,22 @@ def success_table(outcomes: list[Outcome]) -> Table:
     return table
 
 
-def curve_table(outcomes: list[Outcome]) -> Table:
-    """Every measurement of every run."""
-    return [
-        {"setting": outcome.setting, "seed": outcome.seed, **row} for outcome in outcomes for row in outcome.run.rows
-    ]
+def seed_row(outcome: Outcome) -> dict[str, object]:
+    """How one seed ended."""
+    return {
+        "setting": outcome.setting,
+        "seed": outcome.seed,
+        "learned": outcome.step is not None,
+        "step": outcome.step,
+        "late_step": outcome.learned_within(LATE),
+        f"accuracy_{WITHIN}": outcome.at(WITHIN, "accuracy"),
+        f"accuracy_{LATE}": outcome.at(LATE, "accuracy"),
+        f"attention_{LATE}": outcome.at(LATE, "attention_accuracy"),
+        f"probe_{LATE}": outcome.at(LATE, "probe_accuracy"),
+        "last_step": int(outcome.run.rows[-1]["step"]),
+        "last_accuracy": outcome.run.rows[-1]["accuracy"],
+        "run": outcome.run.id,
+    }
 
 
 def tell(success: Table) -> str:
@@ -263,9 +214,7 @@ def notes(order: Order) -> tuple[str, ...]:
 
 def decide(outcomes: list[Outcome]) -> tuple[Finding, ...]:
     """The verdicts; `claims.toml` says the rules in words."""
-    groups: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        groups.setdefault(outcome.setting, []).append(outcome)
+    groups = by_setting(outcomes)
     permutations, selections = groups.get(PERMUTATIONS.name, []), groups.get(SELECTIONS.name, [])
     return (
         Finding("copy-k-of-n-learns", (always(SELECTIONS.name, selections),)),
@@ -278,40 +227,12 @@ def decide(outcomes: list[Outcome]) -> tuple[Finding, ...]:
         ),
         Finding(
             "copy-support-paradox",
-            tuple(easier(groups.get(s.name, []), permutations, s.name) for s in (SELECTIONS, SUBSTITUTED)),
+            tuple(
+                learns_more_often(f"{s.name} against {PERMUTATIONS.name}", groups.get(s.name, []), permutations)
+                for s in (SELECTIONS, SUBSTITUTED)
+            ),
         ),
     )
-
-
-def _learned(group: list[Outcome]) -> int:
-    return sum(outcome.step is not None for outcome in group)
-
-
-def always(name: str, group: list[Outcome]) -> Part:
-    """Holds if all of at least 20 seeds learn; one that does not refutes it."""
-    learned, n = _learned(group), len(group)
-    if not n:
-        return Part(name, "undecided", None, None, "seeds", "No run at this preset.")
-    verdict: Verdict = "fails" if learned < n else "holds" if n >= ALWAYS else "undecided"
-    return Part(name, verdict, learned / n, wilson(learned, n), "seeds", f"{learned} of {n} seeds learned.")
-
-
-def often_fails(group: list[Outcome], control: list[Outcome]) -> Part:
-    """Holds if the failure rate's lower bound is above 0.1 and it differs from the control's (exact test)."""
-    failed, n = len(group) - _learned(group), len(group)
-    control_failed = len(control) - _learned(control)
-    low, high = wilson(failed, n)
-    p = fisher_exact((failed, n), (control_failed, len(control)))
-    verdict: Verdict = "undecided"
-    if low > 0.1 and p < 0.05:
-        verdict = "holds"
-    elif high < 0.1:
-        verdict = "fails"
-    detail = (
-        f"{failed} of {n} seeds failed within {WITHIN} updates, {control_failed} of {len(control)} on "
-        f"{SELECTIONS.name} (p = {p:.2g})."
-    )
-    return Part("often fail", verdict, failed / n, (low, high), "seeds", detail)
 
 
 def learns_later(group: list[Outcome], control: list[Outcome]) -> Part:
@@ -327,19 +248,6 @@ def learns_later(group: list[Outcome], control: list[Outcome]) -> Part:
     verdict: Verdict = "holds" if interval[0] > 0 else "fails" if interval[1] < 0 else "undecided"
     detail = f"Median step {np.median(steps):.0f} of {len(steps)} against {np.median(control_steps):.0f}."
     return Part("later when learned", verdict, difference, interval, "seeds", detail)
-
-
-def easier(larger: list[Outcome], smaller: list[Outcome], name: str) -> Part:
-    """Holds if the larger support is learned more often, significantly (exact test); fails if less often."""
-    label = f"{name} against {PERMUTATIONS.name}"
-    if not larger or not smaller:
-        return Part(label, "undecided", None, None, "seeds", "No run at this preset.")
-    a, n, b, m = _learned(larger), len(larger), _learned(smaller), len(smaller)
-    p = fisher_exact((a, n), (b, m))
-    difference = a / n - b / m
-    verdict: Verdict = "undecided" if p >= 0.05 else "holds" if difference > 0 else "fails"
-    detail = f"{a} of {n} seeds learned against {b} of {m} (p = {p:.2g})."
-    return Part(label, verdict, difference, newcombe((a, n), (b, m)), "seeds", detail)
 
 
 # --- figures
@@ -372,16 +280,3 @@ def figures(outcomes: list[Outcome]) -> dict[str, alt.TopLevelMixin]:
             title=f"Seeds that had not learned by step {WITHIN}, continued to step {LATE}",
         )
     return drawn
-
-
-def two_curves(table: Table, metrics: Mapping[str, str], *, y_title: str, title: str) -> alt.TopLevelMixin:
-    """Two metrics of every seed, given by the name each is shown under, a panel for each setting."""
-    rows = [
-        {"setting": row["setting"], "seed": row["seed"], "step": row["step"], "what": what, "share": row[metric]}
-        for row in table
-        for what, metric in metrics.items()
-    ]
-    layer = curves(
-        x="step", y="share", group="seed", colour="what", colours=CONTRAST, x_title="updates", y_title=y_title
-    )
-    return panels(rows, column="setting", layer=layer, title=title)

@@ -16,9 +16,10 @@ from scipy import stats
 
 from attnlab.experiments import copying
 from attnlab.experiments.claims import Preset
-from attnlab.experiments.copying import EVERY, WITHIN, Outcome, Setting, make_job, make_spec, seeds_of
+from attnlab.experiments.copying import make_job, make_spec
 from attnlab.experiments.experiment import Order, Result, Table
 from attnlab.experiments.statistics import wilson
+from attnlab.experiments.success import EVERY, WITHIN, Outcome, Setting, seeds_of
 from attnlab.reports.charts import COLOURS, INK
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.sentence_pairs import SentencePairs
@@ -129,7 +130,7 @@ class ForecastCopying:
                 "distributions": distributions,
                 "verdicts": verdicts,
                 "measures": measures,
-                "runs": [outcome.row() for one in tried for outcome in one.outcomes],
+                "runs": [copying.seed_row(outcome) for one in tried for outcome in one.outcomes],
             },
             figures=figures(distributions),
             findings=(),

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
-from attnlab.experiments.copying import LEARNED, PERMUTATIONS, SELECTIONS, WITHIN, Outcome, curve_table, figures
+from attnlab.experiments.copying import PERMUTATIONS, SELECTIONS, figures
+from attnlab.experiments.success import LEARNED, WITHIN, Outcome, curve_table
 from attnlab.reports.page import Section
 
 EARLY = 30
