@@ -76,27 +76,42 @@ def test_attention_has_the_gradient_of_its_differences(sentences, seed):
     assert torch.autograd.gradcheck(BagAttention.apply, inputs)
 
 
-@given(sentences=sentences_of, seed=st.integers(0, 9), fixed=st.booleans())
-def test_the_loss_of_a_linear_classifier_in_one_pass_is_that_of_its_parts(sentences, seed, fixed):
+@given(
+    sentences=sentences_of,
+    seed=st.integers(0, 9),
+    kind=st.sampled_from(["fixed", "linear", "layers"]),
+    hidden=st.lists(st.integers(1, 5), min_size=1, max_size=3),
+)
+def test_the_loss_of_layers_in_one_pass_is_that_of_their_parts(sentences, seed, kind, hidden):
     """Value and every gradient, also where the loss is scaled, in double precision."""
     bags = ragged(sentences)
     labels = torch.randint(3, (len(sentences),), generator=torch.Generator().manual_seed(seed))
     found = []
     for whole in (True, False):
-        model = TopicModel(
-            WORDS,
-            make_classifier("fixed" if fixed else "linear", 4, 3, seed=seed),
-            size=4,
-            embedding_std=1.0,
-            seed=seed,
-        ).double()
+        classifier = make_classifier(kind, 4, 3, hidden=hidden, seed=seed)
+        model = TopicModel(WORDS, classifier, size=4, embedding_std=1.0, seed=seed).double()
+        model.key.data.normal_(generator=torch.Generator().manual_seed(seed))
         right = one_hot(labels, 3).double()
         loss = model.mean_loss(bags, labels, right) if whole else mean_loss(model(bags).log_probabilities, labels)
+        assert ("LayeredBagLoss" in loss.grad_fn.name()) == whole
         (loss * 3).backward()
         found.append((loss.detach(), *(p.grad for p in model.parameters() if p.requires_grad)))
-    assert len(found[0]) == (4 if fixed else 5)
+    assert len(found[0]) == 4 + {"fixed": 0, "linear": 1, "layers": 2 * len(hidden) + 2}[kind]
     for ours, parts in zip(*found, strict=True):
         torch.testing.assert_close(ours, parts, atol=1e-12, rtol=1e-10)
+
+
+def test_a_classifier_of_other_parts_is_trained_part_by_part():
+    bags, labels = ragged([[1, 2, 2], [10]]), torch.tensor([0, 2])
+    for classifier in (
+        nn.Linear(4, 3),
+        nn.Sequential(Narrow(4, 3), nn.Tanh(), Narrow(3, 3)),
+        nn.Sequential(Narrow(4, 3), nn.ReLU()),
+    ):
+        model = TopicModel(WORDS, classifier, size=4, embedding_std=1.0)
+        loss = model.mean_loss(bags, labels, one_hot(labels, 3))
+        assert "LayeredBagLoss" not in loss.grad_fn.name()
+        torch.testing.assert_close(loss, mean_loss(model(bags).log_probabilities, labels))
 
 
 @pytest.mark.parametrize("size", [1, NARROW, NARROW + 1])

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtri
 
 from attnlab.errors import UsageError
 
@@ -30,7 +30,7 @@ def wilson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
     """
     _check_counts(successes, n)
     _check_level(level)
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = float(ndtri((1 + level) / 2))  # of the standard normal distribution
     rate = successes / n
     scale = 1 + z**2 / n
     centre = (rate + z**2 / (2 * n)) / scale
@@ -65,6 +65,8 @@ def fisher_exact(a: tuple[int, int], b: tuple[int, int], alternative: Alternativ
     >>> round(fisher_exact((20, 20), (10, 20)), 4)
     0.0004
     """
+    from scipy import stats  # takes a second to load, and few need it
+
     for successes, n in (a, b):
         _check_counts(successes, n)
     table = [[successes, n - successes] for successes, n in (a, b)]

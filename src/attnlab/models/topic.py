@@ -33,7 +33,7 @@ class BagIndex:
 
     ``words`` (tokens,) and ``offsets`` (sentences + 1,) as in a ragged array, ``sentence`` (tokens,) where each word
     stands; ``sentences`` (tokens,) the same sorted by word, with ``word_offsets`` (vocabulary + 1,). A word that stands
-    twice in a sentence is listed twice both ways.
+    twice in a sentence is listed twice both ways. All are 32-bit: an update reads little else, and reads it twice.
     """
 
     words: Tensor
@@ -53,7 +53,9 @@ def index_bags(words: Tensor, offsets: Tensor, vocabulary: int) -> BagIndex:
     sentence = torch.repeat_interleave(torch.arange(len(lengths), device=words.device), lengths)
     order = torch.argsort(words, stable=True)
     counts = torch.bincount(words, minlength=vocabulary)
-    return BagIndex(words, offsets, sentence, sentence[order], torch.cat([counts.new_zeros(1), counts.cumsum(0)]))
+    word_offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    parts = (words, offsets, sentence, sentence[order], word_offsets)
+    return BagIndex(*(part.to(torch.int32) for part in parts))
 
 
 def bag_sum(table: Tensor, rows: Tensor, offsets: Tensor) -> Tensor:
@@ -64,15 +66,23 @@ def bag_sum(table: Tensor, rows: Tensor, offsets: Tensor) -> Tensor:
 def bag_sums(table: Tensor, factor: Tensor, column: Tensor, rows: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
     """`bag_sum` of ``table`` (rows, d) times ``factor`` (rows, 1) and of ``column`` (rows, 1), narrow ones in one call.
 
-    The product is written where it is looked up: what is put together from parts would be copied once more.
+    Gives (bags, d) and (bags, 1).
     """
     if table.shape[1] > NARROW:
         return bag_sum(table * factor, rows, offsets), bag_sum(column, rows, offsets)
+    sums = bag_sum(_joined(table, factor, column), rows, offsets)
+    return sums[:, :-1], sums[:, -1:]
+
+
+def _joined(table: Tensor, factor: Tensor, column: Tensor) -> Tensor:
+    """``table`` (rows, d) times ``factor`` (rows, 1) with ``column`` (rows, 1) behind it: (rows, d + 1).
+
+    The product is written where it will stand: what is put together from parts would be copied once more.
+    """
     joined = table.new_empty(len(table), table.shape[1] + 1)
     torch.mul(table, factor, out=joined[:, :-1])
     joined[:, -1:] = column
-    sums = bag_sum(joined, rows, offsets)
-    return sums[:, :-1], sums[:, -1:]
+    return joined
 
 
 class BagAttention(torch.autograd.Function):
@@ -97,24 +107,58 @@ class BagAttention(torch.autograd.Function):
         return *_gradients(gradients[0].contiguous(), values, weights, normaliser, context, ctx.bags), None
 
 
-class LinearBagLoss(torch.autograd.Function):
-    """Mean negative log-likelihood of a linear classifier W (topics, d) over bag attention, in one pass there and back.
+class LayeredBagLoss(torch.autograd.Function):
+    """Mean negative log-likelihood of linear layers with ReLU between them over bag attention, there and back at once.
 
-    With p = softmax(W nu_bar) and y (topics, sentences) the right classes as ones and zeros: dl/dz = (p - y) / N,
-    G = W^T dl/dz, dl/dW = dl/dz nu_bar^T, and on as in `BagAttention`. It is what its parts would give one after the
-    other, without the bookkeeping between them, which is a quarter of an update.
+    With p the softmax of the last layer and y (topics, sentences) the right classes as ones and zeros, the loss pushes
+    the last layer by (p - y) / N; that goes back through the layers, and on as in `BagAttention`. It is what its parts
+    would give one after the other, without the bookkeeping between them.
+
+    Features are the outer dimension throughout, since so few are handled faster that way, and the context vectors are
+    never made: with the first layer W in the block matrix B = [[W, 0], [0, 1]] the sums [Z nu_bar, Z] go through B to
+    [Z W nu_bar, Z], and B^T takes the pushes behind W, and nu_bar^T G, back to [G, nu_bar^T G].
     """
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, scores: Tensor, weight: Tensor, bags: BagIndex, right: Tensor) -> Tensor:
-        context, weights, normaliser = _attended(values, scores, bags)
-        told = functional.log_softmax(weight @ context.T, 0)  # (topics, sentences)
+    def forward(
+        ctx: Any, values: Tensor, scores: Tensor, bags: BagIndex, right: Tensor, *layers: Tensor | None
+    ) -> Tensor:
+        """``layers``: weight (outputs, inputs) and bias (outputs,) or None of the first, of the second, and so on."""
+        raised = (scores - scores.max()).exp_()[:, None]
+        table = _joined(values, raised, raised)  # [e^s nu, e^s]: (vocabulary, d + 1)
+        sums = bag_sum(table, bags.words, bags.offsets)  # (sentences, d + 1)
+        assert layers[0] is not None
+        block = functional.pad(layers[0], (0, 1, 0, 1))
+        block[-1, -1] = 1
+        through = block @ sums.T  # (features + 1, sentences)
+        inverse = through[-1].reciprocal()
+        outputs = read = through[:-1].mul_(inverse)  # W nu_bar
+        inputs: list[Tensor] = []  # of the layers behind the first
+        for weight, bias in zip((None, *layers[2::2]), layers[1::2], strict=True):
+            if weight is not None:
+                inputs.append(outputs.relu())
+                outputs = weight @ inputs[-1]
+            if bias is not None:
+                outputs = outputs + bias[:, None]
+        told = functional.log_softmax(outputs, 0)  # (topics, sentences)
         count = right.shape[1]
         loss = -(told.flatten() @ right.flatten()) / count
-        by_logits = told.exp_().sub_(right).div_(count)
-        by_weight = by_logits @ context if ctx.needs_input_grad[2] else None
-        found = _gradients(by_logits.T @ weight, values, weights, normaliser, context, bags)
-        ctx.save_for_backward(*found, by_weight)
+        pushed = told.exp_().sub_(right).div_(count)
+        wanted, found = ctx.needs_input_grad[4:], []
+        for k in range(len(inputs), 0, -1):
+            found += [pushed.sum(1) if wanted[2 * k + 1] else None, pushed @ inputs[k - 1].T]
+            weight = layers[2 * k]
+            assert weight is not None
+            pushed = (weight.T @ pushed).mul_(inputs[k - 1] > 0)
+        by_bias = pushed.sum(1) if wanted[1] else None
+        pushed.mul_(inverse)
+        found += [by_bias, (pushed @ sums)[:, :-1] if wanted[0] else None]
+        back = torch.cat([pushed, read.mul_(pushed).sum(0, keepdim=True)]).T @ block  # (sentences, d + 1)
+        pushes = bag_sum(back, bags.sentences, bags.word_offsets)  # [P, r]: (vocabulary, d + 1)
+        signs = raised.new_ones(pushes.shape[1])
+        signs[-1] = -1
+        by_scores = table.mul_(pushes) @ signs  # e^s (nu^T P - r)
+        ctx.save_for_backward(pushes[:, :-1] * raised, by_scores, *reversed(found))
         return loss
 
     @staticmethod
@@ -122,7 +166,8 @@ class LinearBagLoss(torch.autograd.Function):
         found, scale = ctx.saved_tensors, float(gradients[0])
         if scale != 1:
             found = [None if part is None else part * scale for part in found]
-        return *found, None, None
+        by_values, by_scores, *by_layers = found
+        return by_values, by_scores, None, None, *by_layers
 
 
 def _attended(values: Tensor, scores: Tensor, bags: BagIndex) -> tuple[Tensor, Tensor, Tensor]:
@@ -140,7 +185,7 @@ def _gradients(
     along = (context * gradient) @ ones  # (sentences, 1)
     inverse = 1 / normaliser
     pushes, through_z = bag_sums(gradient, inverse, along * inverse, bags.sentences, bags.word_offsets)
-    by_values = pushes.mul_(weights)  # (vocabulary, d)
+    by_values = pushes * weights  # (vocabulary, d)
     return by_values, ((values * by_values) @ ones - through_z * weights).squeeze(1)
 
 
@@ -227,25 +272,26 @@ class TopicModel(nn.Module):
             lexical = lexicon.flatten().index_select(0, cells)
         else:
             rows = _log_softmax(self.classifier(tokens))
-            lexical = rows.gather(1, labels[bags.sentence, None]).squeeze(1)
+            lexical = rows.gather(1, labels.index_select(0, bags.sentence)[:, None]).squeeze(1)
         return TopicPrediction(log_probabilities, context, _weights(scores, bags) if attention else None, lexical)
 
     def mean_loss(self, bags: BagIndex, labels: Tensor, right: Tensor) -> Tensor:
         """Mean negative log-likelihood of ``labels`` (sentences,), which ``right`` is as `one_hot` has them."""
-        classifier = self.classifier
-        if self.below is None and isinstance(classifier, Narrow) and getattr(classifier, "bias", None) is None:
-            loss: Tensor = LinearBagLoss.apply(  # type: ignore[no-untyped-call]
-                self.embedding, self.scores(), classifier.weight, bags, right
-            )
-            return loss
-        return mean_loss(self(bags).log_probabilities, labels)
+        layers = _layers_of(self.classifier) if self.below is None else None
+        if layers is None or self.embedding.shape[1] > NARROW:
+            return mean_loss(self(bags).log_probabilities, labels)
+        parameters = [part for layer in layers for part in (layer.weight, layer.bias)]
+        loss: Tensor = LayeredBagLoss.apply(  # type: ignore[no-untyped-call]
+            self.embedding, self.scores(), bags, right, *parameters
+        )
+        return loss
 
     def _read(self, network: Recurrent, bags: BagIndex) -> Tensor:
         """The LSTM's state at every word: (tokens, d)."""
         lengths = bags.offsets.diff()
         inside = torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None]  # (sentences, longest)
-        padded = torch.zeros(inside.shape, dtype=bags.words.dtype, device=lengths.device)
-        padded[inside] = bags.words
+        padded = torch.zeros(inside.shape, dtype=torch.int64, device=lengths.device)
+        padded[inside] = bags.words.long()
         states: Tensor = network(padded, lengths, embedding=self.embedding).states
         return states[inside]
 
@@ -289,6 +335,14 @@ class Narrow(nn.Linear):
     def forward(self, rows: Tensor) -> Tensor:
         products = (self.weight @ rows.transpose(0, -1)).transpose(0, -1)
         return products if self.bias is None else products + self.bias
+
+
+def _layers_of(classifier: nn.Module) -> list[nn.Linear] | None:
+    """The linear layers of a classifier that is one of them, or several with ReLU between; None for any other."""
+    parts = list(classifier) if isinstance(classifier, nn.Sequential) else [classifier]
+    layers = [part for part in parts[::2] if isinstance(part, Narrow)]
+    between = [part for part in parts[1::2] if isinstance(part, nn.ReLU)]
+    return [*layers] if len(layers) == len(between) + 1 and len(layers) + len(between) == len(parts) else None
 
 
 def make_classifier(

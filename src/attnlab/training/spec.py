@@ -14,7 +14,7 @@ from attnlab.training.model_spec import AdamSpec, ModelSpec, OptimiserSpec, Prox
 from attnlab.training.record import Count, Record, Seed
 from attnlab.training.task_spec import CopyingSpec, OwnTaskSpec, TaskSpec
 
-NUMERICS = {"seq2seq": 1, "topic": 2, "classifier": 1, "proxy": 1}
+NUMERICS = {"seq2seq": 1, "topic": 3, "classifier": 1, "proxy": 1}
 """By kind of model: raised whenever its arithmetic changes, so that old runs are not mistaken for new ones."""
 
 Train = Literal["all", "attention-only", "all-but-attention"]

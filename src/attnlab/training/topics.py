@@ -140,25 +140,28 @@ def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words
     assert beta is not None
     topical = torch.arange(len(model.embedding), device=labels.device) < topic_words  # (vocabulary,)
     topic_tokens = topical.index_select(0, bags.words)
+    places = topic_tokens.nonzero().squeeze(1)  # of the topic words: few
     scores, norms = model.scores(), model.embedding.norm(dim=1)
     raised = (scores - scores.max()).exp()
-    # Each (sentences,): sums of e^s and of e^s ||nu|| over all words, and over the topic words.
-    columns = torch.stack([raised, raised * norms, raised * topical, raised * norms * topical], 1)
-    normaliser, length, topic_raised, topic_length = bag_sum(columns, bags.words, bags.offsets).unbind(1)
-    weight = topic_raised / normaliser
+    columns = torch.stack([raised, raised * norms], 1)
+    # Each (sentences, 2): sums of e^s and of e^s ||nu|| over all words, and over the topic words.
+    sums = bag_sum(columns, bags.words, bags.offsets)
+    of_topic = columns.index_select(0, bags.words.index_select(0, places))
+    topic_sums = torch.zeros_like(sums).index_add(0, bags.sentence.index_select(0, places), of_topic)
+    weight, share = (topic_sums / sums).unbind(1)
     row = {
         "loss": mean_loss(prediction.log_probabilities, labels),
         "accuracy": accuracy(prediction.log_probabilities, labels),
         "query_norm": model.query.norm(),
         "weight_mean": weight.mean(),
         "weight_min": weight.min(),
-        "share": (topic_length / length).nan_to_num(0.0).mean(),
+        "share": share.nan_to_num(0.0).mean(),
         "attention_accuracy": top_share(scores.index_select(0, bags.words), topic_tokens, bags).mean(),
         "probe_accuracy": top_share(beta, topic_tokens, bags).mean(),
-        "probe_mean": beta.masked_select(topic_tokens).exp().mean(),
+        "probe_mean": beta.index_select(0, places).exp().mean(),
     }
     for name, values in (("score", scores), ("norm", norms)):
-        row |= {f"{name}_{word}": value for word, value in enumerate(values[:topic_words])}
+        row |= {f"{name}_{word}": value for word, value in enumerate(values[:topic_words].tolist())}
         told = np.percentile(values[topic_words:].cpu().numpy(), QUANTILES)
         row |= {f"other_{name}_{rank}": value for rank, value in zip(QUANTILES, told, strict=True)}
     return {name: float(value) for name, value in row.items()}
@@ -174,7 +177,9 @@ def top_share(field: Tensor, wanted: Tensor, bags: BagIndex) -> Tensor:
 
     ``field`` and ``wanted`` are (tokens,): a value, and whether it is a right one; the answer is (sentences,).
     """
-    largest = torch.segment_reduce(field, "max", offsets=bags.offsets)
-    hits = (field == largest.index_select(0, bags.sentence)).nonzero().squeeze(1)  # few, unless all are tied
-    where, right = bags.sentence.index_select(0, hits), wanted.index_select(0, hits)
-    return where.bincount(right.to(field.dtype), len(largest)) / where.bincount(minlength=len(largest))
+    values, lengths = field.cpu().numpy(), bags.offsets.diff().cpu().numpy()
+    largest = np.maximum.reduceat(values, bags.offsets[:-1].cpu().numpy())
+    hits = np.flatnonzero(values == np.repeat(largest, lengths))  # few, unless all are tied
+    where, right = bags.sentence.cpu().numpy()[hits], wanted.cpu().numpy()[hits]
+    shares = np.bincount(where, right, len(largest)) / np.bincount(where, minlength=len(largest))
+    return torch.from_numpy(shares)
