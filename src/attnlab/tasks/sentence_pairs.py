@@ -152,7 +152,7 @@ class _Side(NamedTuple):
         # White space at either end of a line, its newline too, makes an empty word: take it out again.
         nothing = words.index("")
         there = ids != nothing
-        offsets = np.concatenate(([0], np.cumsum(there, dtype=np.int64)))[offsets]
+        offsets -= np.searchsorted(np.flatnonzero(~there), offsets)  # those before each line
         ids = ids[there]
         return cls(ids - (ids > nothing), offsets, words[:nothing] + words[nothing + 1 :])
 

@@ -86,7 +86,7 @@ def count_table(pairs: SentencePairs, *, null: bool = False) -> CountTable:
     links = Links(pairs, null=null)
     parts = [(chunk.words, chunk.per_entry(1 / links.lengths[chunk.tokens])) for chunk in links.chunks()]
     entries = Entries([words for words, _ in parts], len(pairs.target_words))
-    values = np.zeros(len(entries.inputs))
+    values = np.zeros(len(entries.outputs))
     for numbers, (_, counts) in zip(entries.numbers, parts, strict=True):
         values[numbers] += counts
     return table_of(entries.inputs, entries.outputs, values, pairs, null=null)

@@ -8,15 +8,15 @@ from scipy.sparse import csr_array
 from attnlab.theory.links import Ids, Ints, Words
 
 BLOCK = 2**18
-"""Most of the chunks' entries that are merged at a time (those of a single input word may exceed it): they stay near
-the processor."""
+"""Most entries that are worked on at a time (those of a single input word may exceed it): they stay near the
+processor."""
 
 
 class Entries:
     """The distinct pairs of words among ``chunks`` of links, sorted by (input, output): the entries of their table.
 
-    ``inputs (entries,)``, ``outputs (entries,)``: the words of each. ``numbers``: for each chunk, which entries its own
-    are, rising; a slice if they are all.
+    ``lengths (input words,)``: how many entries each input word has. ``outputs (entries,)``: the output word of each.
+    ``numbers``: for each chunk, which entries its own are, rising; a slice if they are all.
 
     Chunks are merged for some input words at a time, whose entries stand together in each of them. There an entry of a
     chunk is one number, (input * output words + output) * 2^bits + chunk, so that sorting brings equal pairs of words
@@ -26,14 +26,15 @@ class Entries:
     def __init__(self, chunks: Sequence[Words], output_words: int) -> None:
         self.numbers: list[Ints | slice]
         if len(chunks) == 1:
-            self.inputs, self.outputs, self.numbers = chunks[0].inputs, chunks[0].outputs, [slice(None)]
+            self.lengths, self.outputs, self.numbers = np.diff(chunks[0].rows), chunks[0].outputs, [slice(None)]
             return
         numbers = [np.empty(len(chunk.outputs), dtype=np.int64) for chunk in chunks]
         lengths = np.zeros(len(chunks[0].rows) - 1 if chunks else 0, dtype=np.int64)  # of each input word's entries
         bits = len(chunks).bit_length()
         outputs: list[Ids] = [np.zeros(0, dtype=np.int32)]
         count = 0
-        for begin, end in _blocks(chunks):
+        ends = sum((chunk.rows.astype(np.int64) for chunk in chunks), start=np.zeros(1, dtype=np.int64))
+        for begin, end in blocks(ends):
             bounds = [chunk.rows[begin : end + 1] for chunk in chunks]
             firsts = np.arange(end - begin + 1) * output_words  # what the keys of each input word begin with
             keys = np.concatenate(
@@ -56,18 +57,20 @@ class Entries:
             count += len(keys)
             lengths[begin:end] = np.diff(np.searchsorted(keys, firsts))
             outputs.append((keys - np.repeat(firsts[:-1], lengths[begin:end])).astype(np.int32))
-        self.inputs = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-        self.outputs = np.concatenate(outputs)
+        self.lengths, self.outputs = lengths, np.concatenate(outputs)
         self.numbers = [*numbers]
 
+    @property
+    def inputs(self) -> Ids:
+        """``(entries,)``: the input word of each."""
+        return np.repeat(np.arange(len(self.lengths), dtype=np.int32), self.lengths)
 
-def _blocks(chunks: Sequence[Words]) -> Iterator[tuple[int, int]]:
-    """Ranges of input words, begin and end, whose entries in all chunks are at most `BLOCK`, or a single one."""
-    if not chunks:
-        return
-    ends = np.zeros(len(chunks[0].rows), dtype=np.int64)
-    for chunk in chunks:
-        ends += chunk.rows
+
+def blocks(ends: Ints) -> Iterator[tuple[int, int]]:
+    """Ranges of input words, begin and end, that have at most `BLOCK` entries together, or are a single one.
+
+    ``ends (input words + 1,)``: the entries before each word, and of all.
+    """
     begin = 0
     while begin < len(ends) - 1:
         end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + BLOCK, side="right")) - 1)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from attnlab.errors import UsageError
 from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.counts import CountTable, Lookup, table_of
-from attnlab.theory.entries import Entries
+from attnlab.theory.entries import Entries, blocks
 from attnlab.theory.links import Chunk, Floats, Ints, Links
 
 UNALIGNED = -1
@@ -93,14 +93,15 @@ class _Training:
         kept = int(links.lengths.sum()) <= MOST_LINKS_KEPT
         self._chunks: list[Chunk] | None = list(links.chunks()) if kept else None
         entries = Entries([chunk.words for chunk in self.chunks()], len(links.pairs.target_words))
-        self.inputs, self.outputs, self.numbers = entries.inputs, entries.outputs, entries.numbers
-        # An input word's entries stand together: where each word's begin, and how many they are.
-        self.rows = np.flatnonzero(np.diff(self.inputs, prepend=-1))
-        self.row_lengths = np.diff(self.rows, append=len(self.inputs))
+        self.entries, self.numbers = entries, entries.numbers
+        # An input word's entries stand together. Of the words that have any: how many, and where they begin and end.
+        self.row_lengths = entries.lengths[entries.lengths > 0]
+        self.row_ends = np.concatenate(([0], np.cumsum(self.row_lengths)))
         self.denominators = links.lengths.astype(np.float64)
-        self.log_lengths = float(np.log(self.denominators).sum())
-        self.values = np.ones(len(self.inputs))
-        self.sums = np.zeros(len(self.inputs))
+        self.logarithms = np.log(self.denominators)
+        self.log_lengths = float(self.logarithms.sum())
+        self.values = np.ones(len(entries.outputs))
+        self.sums = np.zeros(len(entries.outputs))
         for chunk, numbers in self._numbered():
             self._add(chunk, numbers)
 
@@ -112,9 +113,13 @@ class _Training:
 
         ``last``: no other will follow, so that nothing has to be summed for it.
         """
-        counts = np.multiply(self.sums, self.values, out=self.sums)
-        counts /= np.repeat(np.add.reduceat(counts, self.rows), self.row_lengths)
-        self.values, self.sums = counts, self.values  # they change places: new memory costs more than sums
+        for begin, end in blocks(self.row_ends):
+            entries = slice(*self.row_ends[[begin, end]].tolist())
+            counts = self.sums[entries]
+            counts *= self.values[entries]
+            totals = np.add.reduceat(counts, self.row_ends[begin:end] - entries.start)
+            counts /= np.repeat(totals, self.row_lengths[begin:end])
+        self.values, self.sums = self.sums, self.values  # they change places: new memory costs more than sums
         self.sums.fill(0)
         for chunk, numbers in self._numbered():
             self.denominators[chunk.tokens] = chunk.per_token(self.values[numbers])
@@ -139,10 +144,11 @@ class _Training:
 
     def log_likelihood(self) -> float:
         """sum over m, t of log(sum over l of Trans(y_t | x_l) / L_m)."""
-        return float(np.log(self.denominators).sum()) - self.log_lengths
+        return float(np.log(self.denominators, out=self.logarithms).sum()) - self.log_lengths
 
     def table(self) -> CountTable:
-        return table_of(self.inputs, self.outputs, self.values, self.links.pairs, null=self.links.null)
+        entries = self.entries
+        return table_of(entries.inputs, entries.outputs, self.values, self.links.pairs, null=self.links.null)
 
 
 def best_positions(table: CountTable, pairs: SentencePairs) -> NDArray[np.int32]:

@@ -96,7 +96,7 @@ class Links:
             last = max(first + 1, int(np.searchsorted(links, before + CHUNK, side="right")))
             size = int(links[last - 1]) - before
             if size > len(workspace.ones):
-                workspace = _Workspace.of(size)
+                workspace = _Workspace.of(max(size, min(CHUNK, int(links[-1]))))
             if size:
                 yield self._chunk(first, last, workspace.part(size))
             first, before = last, before + size
@@ -135,7 +135,9 @@ class Links:
         new[0] = True
         np.not_equal(outputs[1:], outputs[:-1], out=new[1:])
         new[rows[:-1][np.diff(rows) > 0]] = True
-        bounds = np.append(np.flatnonzero(new), len(outputs)).astype(np.int32)
+        first_links = np.flatnonzero(new)
+        bounds = np.full(len(first_links) + 1, len(outputs), dtype=np.int32)
+        bounds[:-1] = first_links
         link_tokens = by_output.take(indices, out=by_word.indices, mode="clip")
         return Chunk(
             tokens,
