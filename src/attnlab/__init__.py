@@ -72,11 +72,23 @@ __all__ = [
 
 _HOMES = {
     "AttnlabError": "attnlab.errors",
+    "CopyingSpec": "attnlab.training.task_spec",
+    "IndependentSpec": "attnlab.training.task_spec",
+    "MixtureSpec": "attnlab.training.task_spec",
+    "PermutationSetsSpec": "attnlab.training.task_spec",
+    "PermutationsSpec": "attnlab.training.task_spec",
     "Recurrent": "attnlab.models.recurrent",
+    "RunSpec": "attnlab.training.spec",
     "RunStore": "attnlab.training.store",
     "Schedule": "attnlab.training.schedule",
+    "SelectionsSpec": "attnlab.training.task_spec",
     "SentencePairs": "attnlab.tasks.sentence_pairs",
     "Seq2Seq": "attnlab.models.seq2seq",
+    "Seq2SeqSpec": "attnlab.training.model_spec",
+    "SgdSpec": "attnlab.training.model_spec",
+    "TopicModelSpec": "attnlab.training.model_spec",
+    "TopicsSpec": "attnlab.training.task_spec",
+    "ZipfSpec": "attnlab.training.task_spec",
     "align": "attnlab.theory.aligner",
     "forecast": "attnlab.theory.forecast",
     "train": "attnlab.training.loop",
@@ -93,7 +105,7 @@ def __getattr__(name: str) -> Any:
         return import_module("attnlab.agreement")
     if name not in __all__:
         raise AttributeError(f"module 'attnlab' has no attribute {name!r}; it offers {', '.join(__all__)}")
-    value = getattr(import_module(_HOMES.get(name, "attnlab.training.spec")), name)
+    value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 

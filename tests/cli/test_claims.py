@@ -66,7 +66,8 @@ def test_table_names_every_claim_with_its_verdict(results: Path) -> None:
     printed = call("--results", str(results)).stdout
     assert all(claim.id in printed and claim.statement in printed for claim in load_claims())
     assert "0.95 [0.76, 0.99]" in printed
-    assert "71 claims: 1 holds, 1 fails, 69 undecided." in printed
+    count = len(load_claims())
+    assert f"{count} claims: 1 holds, 1 fails, {count - 2} undecided." in printed
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -97,7 +98,7 @@ def test_filters(results: Path) -> None:
 def test_no_results_is_no_mistake(tmp_path: Path) -> None:
     outcome = call("--results", str(tmp_path / "nowhere"))
     assert outcome.exit_code == 0
-    assert "71 undecided" in outcome.stdout
+    assert f"{len(load_claims())} undecided" in outcome.stdout
 
 
 @pytest.mark.parametrize(

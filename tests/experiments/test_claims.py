@@ -59,7 +59,8 @@ def test_registry_is_the_list_of_claims() -> None:
     ]
     assert len(rows) == 71
     listed = [(id, source, tuple(experiments.split(", "))) for id, source, _, experiments in rows]
-    assert [(claim.id, claim.source, claim.experiments) for claim in load_claims()] == listed
+    papers = [claim for claim in load_claims() if not claim.ours]
+    assert [(claim.id, claim.source, claim.experiments) for claim in papers] == listed
 
 
 def test_rules_that_borrow_from_others_name_claims() -> None:

@@ -12,13 +12,14 @@ from attnlab.errors import UsageError
 from attnlab.experiments import classification, forecast_text, text_variants
 from attnlab.experiments.conduct import conduct
 from attnlab.experiments.experiment import Order
-from attnlab.experiments.forecast_text import Tried, correlated, measure_table, tell, variant_table, verdict_table
+from attnlab.experiments.forecast_text import correlated, measure_table, tell, variant_table, verdict_table
 from attnlab.experiments.registry import find_experiment
 from attnlab.experiments.text_agreement import MEASURES as OF_AGREEMENT
 from attnlab.experiments.text_agreement import Series
 from attnlab.experiments.text_measures import MEASURES, Measured, measure_texts
 from attnlab.experiments.text_runs import TextRuns
 from attnlab.experiments.text_variants import SIZES, VARIANTS, Size, Variant
+from attnlab.experiments.tried_texts import Tried
 from attnlab.tasks.altered import keywords, remove_keywords, shuffle_labels
 from attnlab.tasks.labelled_text import load_corpus
 from attnlab.training.engine import Event
@@ -194,6 +195,7 @@ def made(corpus, variant, gain, excess, last=0.0, accuracy=0.1):
         chance,
         (0.0,),
         ((run, run),),
+        (0.5, 0.5, 0.5),
     )
 
 

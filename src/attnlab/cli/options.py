@@ -16,6 +16,12 @@ StoreOption = Annotated[
 JobsOption = Annotated[
     int | None, typer.Option("--jobs", min=1, help="Worker processes, one thread each.", show_default="one a core")
 ]
+StopHopelessOption = Annotated[
+    bool,
+    typer.Option(
+        "--stop-hopeless", help="End runs on copying that will not learn by step 200, as the early verdict has it."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON alone to standard output.")]
 
 

@@ -11,7 +11,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from attnlab.cli.options import JobsOption, JsonOption, StoreOption, check_device, console, settings, workers
+from attnlab.cli.options import (
+    JobsOption,
+    JsonOption,
+    StopHopelessOption,
+    StoreOption,
+    check_device,
+    console,
+    settings,
+    workers,
+)
 
 if TYPE_CHECKING:
     from attnlab.experiments.conduct import Estimate
@@ -47,6 +56,7 @@ def run(
     data: Annotated[
         Path | None, typer.Option(help="Folder of the corpora.", envvar="ATTNLAB_DATA", show_default=False)
     ] = None,
+    stop_hopeless: StopHopelessOption = False,
     jobs: JobsOption = None,
     store: StoreOption = Path("runs"),
     out: Annotated[Path, typer.Option(help="Folder that results are written into.")] = Path("results"),
@@ -56,6 +66,7 @@ def run(
     from attnlab.experiments.conduct import conduct, estimate
     from attnlab.experiments.experiment import RowedExperiment, check_order, chosen_rows
     from attnlab.experiments.registry import find_experiment
+    from attnlab.experiments.stopping import check_stoppable
     from attnlab.training.engine import LocalEngine
     from attnlab.training.progress import watching
     from attnlab.training.store import RunStore
@@ -64,7 +75,9 @@ def run(
         sys.path.insert(0, str(Path.cwd()))  # the user's own code lies here, and this process is theirs alone
     if data is not None:
         os.environ["ATTNLAB_DATA"] = str(data)  # the worker processes read the corpora too
-    experiment, order = find_experiment(name), check_order(preset, seeds)
+    experiment, order = find_experiment(name), replace(check_order(preset, seeds), stop_hopeless=stop_hopeless)
+    if stop_hopeless:
+        check_stoppable(experiment, order)
     orders = [replace(order, row=row) for row in chosen_rows(experiment, order.preset, only or ())]
     engine = LocalEngine(workers(jobs), check_device(settings.device))
     runs = RunStore(store)
@@ -79,6 +92,7 @@ def run(
         # What repeats the result; where runs and results lie, and how many workers made them, decides nothing.
         command = f"attnlab run {experiment.name} --preset {order.preset}"
         command += (f" --only {order.row}" if order.row else "") + (f" --seeds {seeds}" if seeds else "")
+        command += " --stop-hopeless" * stop_hopeless
         with watching(screen) as watch:
             done = conduct(experiment, order, runs, engine, out, command=command, watch=watch)
         told.append(json.loads((done.folder / "result.json").read_text(encoding="utf-8")))

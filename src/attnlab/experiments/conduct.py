@@ -10,6 +10,7 @@ from altair.utils.schemapi import debug_mode
 from attnlab.errors import RunFailed
 from attnlab.experiments.experiment import Experiment, Order, Result
 from attnlab.experiments.result import write_result
+from attnlab.experiments.stopping import Planner
 from attnlab.training.engine import Engine, Event, Job
 from attnlab.training.environment import threads
 from attnlab.training.loop import INEXACT, Trained, finished
@@ -46,19 +47,20 @@ def conduct(
     """Run ``experiment`` and write its result folder ``out/<experiment>/<preset>``, or below it that of its row."""
     started = time.monotonic()
     done: dict[str, Trained] = {}
+    planner = Planner(experiment, order)
     while True:
-        jobs = experiment.plan(order, done)
+        jobs = planner.plan(done)
         done = train_all(jobs, store, engine, watch)
-        if experiment.plan(order, done) == jobs:
+        if planner.plan(done) == jobs:
             break
     with debug_mode(False):  # Altair would check every part of a chart on its own; saving checks the whole
-        result = experiment.analyse(order, done)
+        result = planner.told(experiment.analyse(order, done), done)
     training_seconds = sum(store.run(run_id).timing().get("seconds", 0.0) for run_id in done)
-    inexact = [run_id for run_id in done if (store.run(run_id).status() or {}).get("message") == INEXACT]
+    inexact = [run_id for run_id in done if (store.run(run_id).status() or {}).get("message", "").startswith(INEXACT)]
     seconds = time.monotonic() - started
     folder = write_result(
         result,
-        out / experiment.name / order.preset / order.row,
+        out / experiment.name / order.folder / order.row,
         experiment=experiment.name,
         order=order,
         command=command,
@@ -102,7 +104,7 @@ def estimate(experiment: Experiment, order: Order, store: RunStore) -> Estimate:
         if job.spec.id in settled:
             continue
         to_train += 1
-        kind = job.spec.model_copy(update={"init_seed": 0, "data_seed": 0}).id
+        kind = job.spec.unseeded().id
         if kind not in costs:
             costs[kind] = _timed(job)
         update, evaluation, size = costs[kind]
@@ -118,8 +120,9 @@ def estimate(experiment: Experiment, order: Order, store: RunStore) -> Estimate:
 def _settled(experiment: Experiment, order: Order, store: RunStore) -> set[str]:
     """Runs of which the store has all that the experiment will want, as far as it can know now."""
     done: dict[str, Trained] = {}
+    planner = Planner(experiment, order)
     while True:
-        jobs = experiment.plan(order, done)
+        jobs = planner.plan(done)
         found = {job.spec.id: run for job in jobs if (run := finished(job.spec, job.schedule, store))}
         if found == done:
             return set(done)

@@ -21,12 +21,18 @@ Table = Sequence[Mapping[str, Any]]
 class Order:
     """Which runs of an experiment are asked for: a preset and, optionally, only the first ``seeds`` of its seeds.
 
-    ``row``: which one, of an experiment that has rows.
+    ``row``: which one, of an experiment that has rows. ``stop_hopeless``: end runs that the early verdict gives up.
     """
 
     preset: Preset = "quick"
     seeds: int | None = None
     row: str = ""
+    stop_hopeless: bool = False
+
+    @property
+    def folder(self) -> str:
+        """Where its result stands below that of the experiment: results of ended runs stand apart."""
+        return f"{self.preset}-stop-hopeless" if self.stop_hopeless else self.preset
 
     def first(self, seeds: Sequence[int]) -> list[int]:
         """The first of the experiment's ``seeds``, as many as were asked for."""

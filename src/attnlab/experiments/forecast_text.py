@@ -6,25 +6,24 @@ fixed before any of these runs; they are in `attnlab.experiments.text_measures`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
 
-from attnlab.agreement.measures import random_baseline, top_agreement
 from attnlab.experiments.classification import SEEDS, corpus_of
+from attnlab.experiments.common_words import COMMON
 from attnlab.experiments.experiment import Order, Result, Table
 from attnlab.experiments.forecast_copying import spearman
-from attnlab.experiments.text_agreement import Series, compared, stacked
-from attnlab.experiments.text_measures import MEASURES, STRENGTH, Measured, measure_texts
+from attnlab.experiments.text_measures import MEASURES, STRENGTH
 from attnlab.experiments.text_parts import bounds
 from attnlab.experiments.text_pictures import heading
-from attnlab.experiments.text_runs import Floats, TextRuns
-from attnlab.experiments.text_variants import ROLES, SIZES, VARIANTS, Variant, pairs_in
+from attnlab.experiments.text_runs import Floats
+from attnlab.experiments.text_variants import ROLES, SIZES, VARIANTS, pairs_in
+from attnlab.experiments.tried_texts import Tried, try_variant
 from attnlab.reports.charts import COLOURS, INK
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.altered import keywords
-from attnlab.theory.forecast import LIKELY, WEAK, Verdict, verdict_of
+from attnlab.theory.forecast import LIKELY, WEAK
 from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 
@@ -73,76 +72,6 @@ class ForecastText:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Tried:
-    """One variant of a corpus: what its texts said, pair by pair, and how its runs ended.
-
-    ``series``: A(alpha, beta(step)) on the validation texts. ``last`` (pairs, texts): the same with both networks as
-    they ended. ``chance`` (texts,). ``wrong`` (pairs,): the share of training labels that are not the true ones.
-    ``runs``: (reference, comparison) of each pair.
-    """
-
-    corpus: str
-    variant: Variant
-    measured: tuple[Measured, ...]
-    series: Series
-    last: Floats
-    chance: Floats
-    wrong: tuple[float, ...]
-    runs: tuple[tuple[Trained, Trained], ...]
-
-    @property
-    def excess(self) -> Floats:
-        """A at each pair's best evaluation less chance, mean over pairs: (texts,)."""
-        excess: Floats = self.series.at_best() - self.chance
-        return excess
-
-    @property
-    def outcomes(self) -> dict[str, float]:
-        """The agreement above chance by which evaluation it is read at.
-
-        Where labels are shuffled, validation accuracy is a poor guide to the evaluation alpha is read at: with nothing
-        to learn it may choose the untrained network.
-        """
-        return {"best": float(self.excess.mean()), "last": float((self.last - self.chance).mean())}
-
-    @property
-    def verdict(self) -> Verdict:
-        """The forecast's, from its interval; of several shufflings, from the mean ends of theirs."""
-        return verdict_of(self.gain_interval)
-
-    @property
-    def gain_interval(self) -> tuple[float, float]:
-        low, high = np.mean([told.forecast.interval for told in self.measured], axis=0)
-        return float(low), float(high)
-
-    def value(self, measure: str) -> float:
-        """A measure of the texts, mean over the pairs' shufflings."""
-        return float(np.mean([told.values[measure] for told in self.measured]))
-
-
-def try_variant(corpus: str, variant: Variant, order: Order, done: Mapping[str, Trained]) -> Tried:
-    """Measure the texts, and read the runs' fields."""
-    fields = TextRuns(Order(order.preset, row=corpus), done)
-    truth = corpus_of(corpus).train.labels
-    measured: list[Measured] = []
-    runs, curves, wrong, last = [], [], [], []
-    for pair in pairs_in(order):
-        altered = variant.task(corpus, pair).build()
-        # Where nothing is shuffled all pairs have the same texts and labels.
-        measured.append(measured[0] if measured and not variant.shuffled else measure_texts(altered))
-        wrong.append(float((altered.train.labels != truth).double().mean()))
-        reference, comparison = (done[variant.job(corpus, role, pair, order.preset).spec.id] for role in ROLES)
-        alpha = fields.field(reference, fields.best_step(reference), "valid", "alpha")
-        steps = tuple(fields.steps(comparison))
-        curves.append([compared(alpha, fields.field(comparison, step, "valid", "gamma")) for step in steps])
-        ended = fields.field(reference, steps[-1], "valid", "alpha")
-        last.append(top_agreement(ended, fields.field(comparison, steps[-1], "valid", "gamma")).expected)
-        runs.append((reference, comparison))
-    series, chance = stacked("alpha, beta", curves, steps), random_baseline(alpha.lengths)
-    return Tried(corpus, variant, tuple(measured), series, np.stack(last), chance, tuple(wrong), tuple(runs))
-
-
 # --- tables
 
 
@@ -169,6 +98,7 @@ def variant_table(tried: Sequence[Tried]) -> Table:
                 "forecast": one.verdict,
                 "gain_low": gain[0],
                 "gain_high": gain[1],
+                **dict(zip(("alpha_common", "beta_common", "words_common"), one.common, strict=True)),
                 **{measure: one.value(measure) for measure in MEASURES},
             }
         )
@@ -315,6 +245,9 @@ def notes(order: Order) -> tuple[str, ...]:
         "the same texts, which lifts A a little everywhere; the column held_out has it less chance without that. The "
         "column at_end has it with both networks as they ended.",
         "Eight measures are compared on few variants: that one of them is the best here may be luck.",
+        f"alpha_common and beta_common: how often the largest value stands at one of the {COMMON} commonest words, "
+        "which words_common of all words are; looked at after the agreements were known, to find out what they are "
+        "made of.",
     ]
     if order.preset != "paper":
         told.append(f"{order.preset}: {' and '.join(size.corpora)} only, {size.steps} updates instead of 2000.")

@@ -11,6 +11,14 @@ from attnlab.own import find_own
 
 CLASSES = {
     "copying": "copying:Copying",
+    "multihead": "multihead:Multihead",
+    "rescue": "rescue:Rescue",
+    "mixture": "mixture:Mixture",
+    "permuting": "permuting:Permuting",
+    "symmetry": "symmetry:Symmetry",
+    "early-verdict": "early_verdict:EarlyVerdict",
+    "locality": "locality:Locality",
+    "knowledge-first": "knowledge_first:KnowledgeFirst",
     "agreement": "agreement:AgreementExperiment",
     "frozen-lexicon": "frozen_lexicon:FrozenLexicon",
     "logistic-proxy": "logistic_proxy:LogisticProxy",

@@ -67,9 +67,13 @@ def write_result(
 
 
 def write_table(table: Table, path: Path) -> None:
-    """CSV with a header; None is an empty cell, numbers keep every digit."""
+    """CSV with a header; None is an empty cell, numbers keep every digit.
+
+    So is what a row does not have: runs of different age may have been measured in different ways.
+    """
+    names = dict.fromkeys(name for row in table for name in row)
     with path.open("w", newline="", encoding="utf-8") as lines:
-        writer = csv.DictWriter(lines, fieldnames=list(table[0]) if table else [])
+        writer = csv.DictWriter(lines, fieldnames=list(names))
         writer.writeheader()
         writer.writerows(table)
 

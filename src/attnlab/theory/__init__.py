@@ -7,4 +7,5 @@
 ``links``, ``counts``, ``ibm1``: count tables and IBM Model 1 (P3 4.2); ``symmetrise``, ``aligner``, ``lexicon``,
 ``alignment``: word alignments, their tables on disk, and their error rate.
 ``initial_derivative``: what the bag-of-words proxy learns first (P3 4.1, A.2).
+``contrast``: how far a distribution's count table tells a word from the others of its sequence, in closed form.
 """

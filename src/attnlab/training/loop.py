@@ -12,9 +12,11 @@ from attnlab.training.descent import Optimiser
 from attnlab.training.environment import environment, threads
 from attnlab.training.metrics import Row
 from attnlab.training.problem import Problem, build_problem
+from attnlab.training.remedy import before_update
 from attnlab.training.schedule import Schedule
 from attnlab.training.spec import RunSpec
 from attnlab.training.store import Run, RunStore, StoreWarning
+from attnlab.training.verdict import shipped
 
 Observer = Callable[[int, Row | None], None]
 """Called after every update and evaluation with the step and, at an evaluation, its row."""
@@ -24,6 +26,8 @@ METRICS_INTERVAL = 1.0
 """Seconds between writings of a running run's metrics; a checkpoint is always preceded by one."""
 INEXACT = "inexact: it went on in another environment than it began in"
 """The message in the status of such a run."""
+GIVEN_UP = "ended early: the early verdict found it hopeless"
+"""The message in the status of a run that was ended so; it goes on once a schedule wants more of it."""
 
 
 class Interrupted(Exception):
@@ -74,6 +78,15 @@ def _finished(run: Run, schedule: Schedule) -> Trained | None:
     return Trained(run.id, _wanted(rows, schedule), _last_step(rows, schedule), run)
 
 
+def gave_up(rows: Iterable[Row], schedule: Schedule) -> int | None:
+    """The step at which ``schedule`` ends a run with these rows as hopeless, or None."""
+    if schedule.give_up is None:
+        return None
+    return shipped().hopeless_at(
+        {int(row["step"]): row for row in rows if row["step"] in schedule.evaluations}, schedule.give_up
+    )
+
+
 class _Training:
     """One call of `train` that has work to do."""
 
@@ -104,7 +117,9 @@ class _Training:
         finally:
             self._write_metrics()
         self.run.write_timing(self._timing())
-        self.run.set_status("finished", self.reached, INEXACT if self.inexact else "")
+        hopeless = gave_up(self.rows.values(), self.schedule) == self.reached
+        messages = [INEXACT] * self.inexact + [GIVEN_UP] * hopeless
+        self.run.set_status("finished", self.reached, "; ".join(messages))
         return Trained(self.run.id, _wanted(self.rows, self.schedule), self.step, self.run)
 
     def _train(self, observe: Observer | None, interrupted: Callable[[], bool] | None) -> None:
@@ -143,6 +158,8 @@ class _Training:
 
     def _update(self) -> None:
         self.optimiser.zero_grad(set_to_none=True)
+        if self.spec.remedy is not None:
+            before_update(self.spec, self.step, self.problem.model, self.optimiser)
         loss = self.problem.loss(self.step)
         value = float(loss.detach())
         if not math.isfinite(value):
@@ -213,12 +230,14 @@ def _ordered(rows: dict[int, Row]) -> list[Row]:
 
 
 def _last_step(rows: dict[int, Row], schedule: Schedule) -> int:
-    """Where the schedule ends: at its last step, or at the first evaluation that passes ``stop_at``."""
+    """Where the schedule ends: at its last step, where the run is given up, or where it first passes ``stop_at``."""
+    hopeless = gave_up(rows.values(), schedule)
+    last = schedule.steps if hopeless is None else hopeless
     if schedule.stop_at is not None:
         for step in schedule.evaluations:
-            if step in rows and rows[step].get("accuracy", 0.0) > schedule.stop_at:
+            if step in rows and step < last and rows[step].get("accuracy", 0.0) > schedule.stop_at:
                 return step
-    return schedule.steps
+    return last
 
 
 def _missing(rows: dict[int, Row], stored: Collection[int], schedule: Schedule) -> list[int]:

@@ -16,7 +16,8 @@ def pair_metrics(prediction: Prediction, batch: PairBatch) -> Row:
     nats, the heads' mean. Where the task knows the right input position of every output word also:
     ``attention_accuracy``, ``attention_one_before``, ``attention_one_after``: share of output words whose largest
     attention (mean over heads) is there, or one position to either side; ``probe_accuracy``: the same for the lexical
-    probe beta; ``probe_mean``: mean beta at the right position.
+    probe beta; ``attention_mean`` and ``probe_mean``: mean alpha and mean beta at the right position;
+    ``probe_entropy``: in nats, of beta by its sum over positions.
     """
     inside = _inside(batch)
     chosen = prediction.log_probabilities.gather(-1, batch.target.unsqueeze(-1)).squeeze(-1)  # (batch, target)
@@ -28,10 +29,12 @@ def pair_metrics(prediction: Prediction, batch: PairBatch) -> Row:
         measured["attention_accuracy"] = top_share(alpha, position)
         measured["attention_one_before"] = top_share(alpha, position - 1)
         measured["attention_one_after"] = top_share(alpha, position + 1)
+        at = position.expand(alpha.shape[:2]).unsqueeze(-1)
+        measured["attention_mean"] = alpha.gather(-1, at).squeeze(-1)
         if prediction.lexical is not None:
             measured["probe_accuracy"] = top_share(prediction.lexical, position)
-            at = position.expand(alpha.shape[:2]).unsqueeze(-1)
             measured["probe_mean"] = prediction.lexical.gather(-1, at).squeeze(-1).exp()
+            measured["probe_entropy"] = torch.special.entr(prediction.lexical.softmax(-1)).sum(-1)
     return {name: float(values[inside].double().mean()) for name, values in measured.items()}
 
 
@@ -40,7 +43,7 @@ def top_share(field: Tensor, position: Tensor) -> Tensor:
 
     Positions that tie for the largest value share the 1, which is what breaking ties at random gives on average: a
     uniform field scores 1/L. A position outside the input scores 0. ``field``: (batch, target, source), ``position``:
-    (target,).
+    (target,), or (batch, target) where it differs between examples.
     """
     source = field.shape[-1]
     largest = field == field.amax(-1, keepdim=True)

@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag
 from attnlab.errors import UsageError
 from attnlab.models.attention import AttentionMode, Combine, Score
 from attnlab.models.classifier import Classifier, TextAttention, TextScore
-from attnlab.models.proxy import TextProxy
+from attnlab.models.proxy import Proxy, TextProxy
 from attnlab.models.readout import ReadoutKind
 from attnlab.models.recurrent import Cell
 from attnlab.models.seq2seq import Seq2Seq
@@ -137,6 +137,16 @@ class ProxySpec(Record):
         return TextProxy(words, classes, self.size, seed=seed)
 
 
+class PairProxySpec(Record):
+    """The bag-of-words proxy of P3 2.3 on pairs of sequences: see `attnlab.models.proxy.Proxy`."""
+
+    kind: Literal["pair-proxy"] = "pair-proxy"
+    size: Count = 256
+
+    def build(self, inputs: int, outputs: int, seed: int) -> Proxy:
+        return Proxy(inputs, outputs, self.size, seed=seed)
+
+
 class AdamSpec(Record):
     """Adam; the defaults are PyTorch's."""
 
@@ -173,7 +183,8 @@ ModelSpec = Annotated[
     Annotated[Seq2SeqSpec, Tag("seq2seq")]
     | Annotated[TopicModelSpec, Tag("topic")]
     | Annotated[ClassifierSpec, Tag("classifier")]
-    | Annotated[ProxySpec, Tag("proxy")],
+    | Annotated[ProxySpec, Tag("proxy")]
+    | Annotated[PairProxySpec, Tag("pair-proxy")],
     _kind("seq2seq"),
 ]
 

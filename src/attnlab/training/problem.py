@@ -13,11 +13,14 @@ from torch.nn import functional
 
 from attnlab.models.seq2seq import Prediction, Seq2Seq
 from attnlab.seeds import numpy_generator, torch_generator
-from attnlab.tasks.batch import PairBatch
+from attnlab.tasks.batch import PairBatch, PairTask
+from attnlab.training.keyword import KeywordProblem
 from attnlab.training.metrics import Row, pair_metrics
-from attnlab.training.model_spec import ProxySpec, Seq2SeqSpec
+from attnlab.training.model_spec import PairProxySpec, ProxySpec, Seq2SeqSpec
+from attnlab.training.pair_proxy import PairProxyProblem
+from attnlab.training.remedy import make_alignment_loss, task_at
 from attnlab.training.spec import RunSpec
-from attnlab.training.task_spec import CopyingSpec, OwnTaskSpec, SstSpec, TopicsSpec
+from attnlab.training.task_spec import CopyingSpec, KeywordSpec, OwnTaskSpec, SstSpec, TopicsSpec
 from attnlab.training.texts import ClassifierProblem, ProxyProblem
 from attnlab.training.topics import SstProblem, TopicProblem
 from attnlab.training.trained import choose_trained
@@ -47,7 +50,10 @@ class Problem(Protocol):
 
 
 class PairProblem:
-    """Sequence-to-sequence training on a synthetic task: mean negative log-likelihood of all output words."""
+    """Sequence-to-sequence training on a synthetic task: mean negative log-likelihood of all output words.
+
+    A warm start draws other sequences, an alignment loss adds to it (`attnlab.training.remedy`).
+    """
 
     def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
         assert isinstance(spec.task, CopyingSpec | OwnTaskSpec)
@@ -59,28 +65,30 @@ class PairProblem:
         words = self.task.vocabulary
         self.model: Seq2Seq = spec.model.build(words, words, spec.init_seed).to(device)
         self._trained = choose_trained(self.model, self.model.attention.score_parameters(), spec.train)
+        self._alignment_loss = make_alignment_loss(spec, device)
 
     def trained_parameters(self) -> dict[str, nn.Parameter]:
         return self._trained
 
     def loss(self, step: int) -> Tensor:
-        batch = self._batch(self.batch, "training", step)
+        batch = self._batch(task_at(self.spec, self.task, step), self.batch, "training", step)
         self.model.train()
         dropout = torch_generator(self.spec.data_seed, "dropout", step) if self.dropout else None
         prediction = self._predict(batch, probe=False, generator=dropout)
-        return functional.nll_loss(prediction.log_probabilities.flatten(0, 1), batch.target.flatten())
+        loss = functional.nll_loss(prediction.log_probabilities.flatten(0, 1), batch.target.flatten())
+        return loss if self._alignment_loss is None else loss + self._alignment_loss(prediction.attention, batch)
 
     @torch.no_grad()
     def evaluate(self, step: int) -> Row:
-        batch = self._batch(self.spec.evaluation_batch, "evaluation", step)
+        batch = self._batch(self.task, self.spec.evaluation_batch, "evaluation", step)
         self.model.eval()
         return pair_metrics(self._predict(batch, probe=True), batch)
 
     def fields(self) -> None:
         """Nothing."""
 
-    def _batch(self, count: int, purpose: str, step: int) -> PairBatch:
-        return self.task.batch(count, numpy_generator(self.spec.data_seed, purpose, step)).to(self.device)
+    def _batch(self, task: PairTask, count: int, purpose: str, step: int) -> PairBatch:
+        return task.batch(count, numpy_generator(self.spec.data_seed, purpose, step)).to(self.device)
 
     def _predict(self, batch: PairBatch, *, probe: bool, generator: torch.Generator | None = None) -> Prediction:
         prediction: Prediction = self.model(
@@ -92,7 +100,10 @@ class PairProblem:
 def build_problem(spec: RunSpec, device: torch.device | str = "cpu") -> Problem:
     """The problem that ``spec`` describes."""
     if isinstance(spec.task, CopyingSpec | OwnTaskSpec):
-        return PairProblem(spec, device)
+        proxy = isinstance(spec.model, PairProxySpec)
+        return PairProxyProblem(spec, device) if proxy else PairProblem(spec, device)
+    if isinstance(spec.task, KeywordSpec):
+        return KeywordProblem(spec, device)
     if isinstance(spec.task, TopicsSpec):
         return TopicProblem(spec, device)
     if isinstance(spec.task, SstSpec):

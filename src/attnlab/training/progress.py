@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -15,6 +15,8 @@ from attnlab.training.engine import Event, Job
 from attnlab.training.loop import Observer
 from attnlab.training.metrics import Row
 from attnlab.training.schedule import Schedule
+from attnlab.training.spec import RunSpec
+from attnlab.training.verdict import LEARNED, chance_of, shipped
 
 
 @dataclass
@@ -26,11 +28,47 @@ class Line:
     first_step: int | None = None
     step: int = 0
     accuracy: float | None = None
+    prospect: "Prospect" = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.prospect = Prospect(self.job.spec)
 
     def rate(self, now: float) -> float:
         """Updates a second since the first news."""
         moved = self.step - (self.first_step or 0)
         return moved / max(now - self.began, 1e-9)
+
+
+class Prospect:
+    """The early verdict on a run whose evaluations are taken in one by one; nothing where it knows no such run."""
+
+    def __init__(self, spec: RunSpec | None) -> None:
+        self.guessing = None if spec is None else chance_of(spec)
+        self.rows: dict[int, Row] = {}
+        self.told = ""
+
+    def take(self, step: int, row: Row) -> None:
+        """Take in one evaluation; between those with a verdict the last one stands."""
+        if self.guessing is None:
+            return
+        verdict = shipped()
+        self.rows[step] = row
+        chance = verdict.chance(self.rows, step, self.guessing)
+        if chance is not None:
+            self.told = percent(chance)
+        elif step > verdict.steps[-1] or row["accuracy"] > LEARNED:
+            self.told = ""
+
+
+def percent(chance: float) -> str:
+    """A chance in whole per cent, with no certainty that it does not have.
+
+    >>> percent(0.849), percent(0.001), percent(0.9999)
+    ('85 %', '< 1 %', '> 99 %')
+    """
+    if chance < 0.01:
+        return "< 1 %"
+    return "> 99 %" if chance > 0.99 else f"{chance:.0%}".replace("%", " %")
 
 
 class SweepDisplay:
@@ -41,6 +79,7 @@ class SweepDisplay:
         self.runs = len(jobs)
         self.ended, self.failed, self.behind = 0, 0, 0
         self.lines: dict[str, Line] = {}
+        self.judged = any(chance_of(job.spec) is not None for job in jobs)
         self.began = time.monotonic()
 
     def report(self, job: Job, event: Event) -> None:
@@ -59,10 +98,13 @@ class SweepDisplay:
             line.step = event.step
             if event.row is not None:
                 line.accuracy = event.row.get("accuracy", line.accuracy)
+                line.prospect.take(event.step, event.row)
 
     def __rich__(self) -> RenderableType:
         now = time.monotonic()
         table = Table("run", "", "step", "updates/s", "time left", "accuracy", box=None, pad_edge=False)
+        if self.judged:
+            table.add_column("will learn")
         for line in self.lines.values():
             steps, rate = line.job.schedule.steps, line.rate(now)
             left = (steps - line.step) / rate if rate else None
@@ -73,6 +115,7 @@ class SweepDisplay:
                 f"{rate:.1f}" if rate else "",
                 clock(left),
                 "" if line.accuracy is None else f"{line.accuracy:.3f}",
+                *([line.prospect.told] if self.judged else []),
             )
         reached = self.behind + sum(line.step for line in self.lines.values())
         spent = now - self.began
@@ -97,8 +140,10 @@ def clock(seconds: float | None) -> str:
 
 
 @contextmanager
-def run_progress(schedule: Schedule, screen: Console | None = None) -> Iterator[Observer]:
+def run_progress(schedule: Schedule, screen: Console | None = None, spec: RunSpec | None = None) -> Iterator[Observer]:
     """A bar for one run; what it yields goes to `attnlab.training.loop.train` as ``observe``.
+
+    With its ``spec`` it also shows the early verdict, where there is one.
 
     >>> from attnlab.training.schedule import Schedule
     >>> with run_progress(Schedule.every(10, steps=20), Console(quiet=True)) as observe:
@@ -110,15 +155,19 @@ def run_progress(schedule: Schedule, screen: Console | None = None) -> Iterator[
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
         TextColumn("{task.fields[accuracy]}"),
+        TextColumn("{task.fields[prospect]}"),
     )
+    prospect = Prospect(spec)
     with Progress(*columns, console=screen or Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=schedule.steps, rate="", accuracy="")
+        task = bar.add_task("", total=schedule.steps, rate="", accuracy="", prospect="")
 
         def observe(step: int, row: Row | None) -> None:
             speed = bar.tasks[0].speed
             bar.update(task, completed=step, rate=f"{speed:.1f} updates/s" if speed else "")
             if row is not None and "accuracy" in row:
-                bar.update(task, accuracy=f"accuracy {row['accuracy']:.3f}")
+                prospect.take(step, row)
+                told = f"will learn {prospect.told}" if prospect.told else ""
+                bar.update(task, accuracy=f"accuracy {row['accuracy']:.3f}", prospect=told)
 
         yield observe
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from attnlab.errors import UsageError
 from attnlab.own import find_own, own_content
 from attnlab.seeds import numpy_generator
-from attnlab.tasks import copying
+from attnlab.tasks import copying, keyword
 from attnlab.tasks import topics as topic_tasks
 from attnlab.tasks.altered import remove_keywords, shuffle_labels
 from attnlab.tasks.batch import PairTask
@@ -106,6 +106,22 @@ class CopyingSpec(Record):
 
     def build(self) -> copying.CopyingTask:
         return copying.CopyingTask(self.distribution.build(), self.substitution, self.order)
+
+
+class KeywordSpec(Record):
+    """Does a keyword occur? See `attnlab.tasks.keyword.KeywordTask`."""
+
+    kind: Literal["keyword"] = "keyword"
+    length: Count = 40
+    words: Count = 40
+
+    @model_validator(mode="after")
+    def _buildable(self) -> Self:
+        self.build()
+        return self
+
+    def build(self) -> keyword.KeywordTask:
+        return keyword.KeywordTask(self.length, self.words)
 
 
 class TopicsSpec(Record):
@@ -213,4 +229,6 @@ class OwnTaskSpec(Record):
         return task
 
 
-TaskSpec = Annotated[CopyingSpec | TopicsSpec | SstSpec | LabelledTextSpec | OwnTaskSpec, Field(discriminator="kind")]
+TaskSpec = Annotated[
+    CopyingSpec | KeywordSpec | TopicsSpec | SstSpec | LabelledTextSpec | OwnTaskSpec, Field(discriminator="kind")
+]
