@@ -37,7 +37,8 @@ def test_it_needs_no_compiler():
     """Loading that takes a worker two seconds."""
     script = (
         "import sys, torch\n"
-        "from attnlab.training.spec import SgdSpec\n"
+        "import attnlab.training.worker\n"
+        "from attnlab.training.model_spec import SgdSpec\n"
         "parameter = torch.nn.Parameter(torch.ones(2))\n"
         "optimiser = SgdSpec().build([parameter])\n"
         "parameter.sum().backward()\n"
