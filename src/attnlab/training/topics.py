@@ -146,8 +146,8 @@ def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words
     columns = torch.stack([raised, raised * norms], 1)
     # Each (sentences, 2): sums of e^s and of e^s ||nu|| over all words, and over the topic words.
     sums = bag_sum(columns, bags.words, bags.offsets)
-    of_topic = columns.index_select(0, bags.words.index_select(0, places))
-    topic_sums = torch.zeros_like(sums).index_add(0, bags.sentence.index_select(0, places), of_topic)
+    starts = torch.searchsorted(places, bags.offsets)  # of each sentence's topic words among them
+    topic_sums = bag_sum(columns, bags.words.index_select(0, places), starts.to(torch.int32))
     weight, share = (topic_sums / sums).unbind(1)
     row = {
         "loss": mean_loss(prediction.log_probabilities, labels),
