@@ -11,15 +11,14 @@ from attnlab.experiments.forecast_copying import (
     SETTINGS,
     ForecastCopying,
     Tried,
-    area_under_curve,
     distribution_table,
     forecast_setting,
     measure_table,
     notes,
-    spearman,
     tell,
     verdict_table,
 )
+from attnlab.experiments.ranks import area_under_curve, spearman
 from attnlab.experiments.registry import find_experiment
 from attnlab.experiments.success import Outcome
 from attnlab.training.loop import Trained

@@ -1,24 +1,23 @@
 """Runs on the keyword task: the loss, every measured figure against a loop over positions, and resuming."""
 
-import hashlib
 from math import isnan, log
 
 import numpy as np
 import pytest
 import torch
+from tests.training.killed import assert_same_bits
 from torch.nn import functional
 
 from attnlab.errors import UsageError
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.keyword import KeywordBatch, KeywordTask
 from attnlab.training.keyword import keyword_metrics
-from attnlab.training.loop import Interrupted, train
+from attnlab.training.loop import train
 from attnlab.training.model_spec import AdamSpec, ClassifierSpec
 from attnlab.training.problem import build_problem
 from attnlab.training.record import validated
 from attnlab.training.schedule import Schedule
 from attnlab.training.spec import RunSpec
-from attnlab.training.store import RunStore
 from attnlab.training.task_spec import KeywordSpec
 
 GATED = ClassifierSpec(embedding_size=6, hidden=8, score="linear", bidirectional=False)
@@ -133,19 +132,7 @@ def test_a_keyword_that_is_always_last_has_no_position_after_it():
 
 
 def test_a_killed_run_ends_with_the_same_bits(tmp_path):
-    spec, schedule = keyword_spec(), Schedule(steps=12, evaluations=(0, 4, 12), checkpoint_every=3)
-    whole, broken = RunStore(tmp_path / "whole"), RunStore(tmp_path / "broken")
-    train(spec, schedule, whole)
-    calls = iter(range(100))
-    with pytest.raises(Interrupted):
-        train(spec, schedule, broken, interrupted=lambda: next(calls) == 7)
-    train(spec, schedule, broken)
-    digests = []
-    for store in (whole, broken):
-        path = store.run(spec.id).path
-        names = ("metrics.parquet", "checkpoints/12/tensors.safetensors")
-        digests.append([hashlib.sha256((path / name).read_bytes()).hexdigest() for name in names])
-    assert digests[0] == digests[1]
+    assert_same_bits(keyword_spec(), tmp_path)
 
 
 def test_only_attention_is_trained_where_that_is_asked():

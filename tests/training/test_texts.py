@@ -1,26 +1,24 @@
 """Training on labelled texts: batches, evaluations, fields, resuming, the best checkpoint, the proxy."""
 
-import hashlib
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.news import write_news
+from tests.training.killed import assert_same_bits
 from torch.nn import functional
 
 from attnlab.agreement.fields import ScoreField
 from attnlab.errors import UsageError
 from attnlab.probes.texts import text_fields
 from attnlab.tasks.labelled_text import load_corpus
-from attnlab.training.loop import Interrupted, finished, train
+from attnlab.training.loop import finished, train
 from attnlab.training.model_spec import AdamSpec, ClassifierSpec, ProxySpec
 from attnlab.training.problem import build_problem
 from attnlab.training.record import validated
 from attnlab.training.schedule import Schedule
 from attnlab.training.spec import RunSpec
-from attnlab.training.store import RunStore
 from attnlab.training.task_spec import LabelledTextSpec
 from attnlab.training.texts import drawn_rows, relative_entropy
 
@@ -116,19 +114,7 @@ def test_only_attention_is_trained_where_that_is_asked(store):
 
 
 def test_a_killed_run_ends_with_the_same_bits(tmp_path):
-    spec, schedule = text_spec(), Schedule(steps=12, evaluations=(0, 4, 12), checkpoint_every=3)
-    whole, broken = RunStore(tmp_path / "whole"), RunStore(tmp_path / "broken")
-    train(spec, schedule, whole)
-    calls = iter(range(100))
-    with pytest.raises(Interrupted):
-        train(spec, schedule, broken, interrupted=lambda: next(calls) == 7)
-    train(spec, schedule, broken)
-    digests = []
-    for store in (whole, broken):
-        run = store.run(spec.id)
-        names = ["metrics.parquet", "checkpoints/12/tensors.safetensors", *(f"fields/{n}.parquet" for n in (0, 4, 12))]
-        digests.append([hashlib.sha256((run.path / name).read_bytes()).hexdigest() for name in names])
-    assert digests[0] == digests[1]
+    assert_same_bits(text_spec(), tmp_path, *(f"fields/{n}.parquet" for n in (0, 4, 12)))
 
 
 def test_the_best_evaluation_is_kept(store):

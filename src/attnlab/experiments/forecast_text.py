@@ -13,7 +13,7 @@ import numpy as np
 from attnlab.experiments.classification import SEEDS, corpus_of
 from attnlab.experiments.common_words import COMMON
 from attnlab.experiments.experiment import Order, Result, Table
-from attnlab.experiments.forecast_copying import spearman
+from attnlab.experiments.ranks import spearman
 from attnlab.experiments.text_measures import MEASURES, STRENGTH
 from attnlab.experiments.text_parts import bounds
 from attnlab.experiments.text_pictures import heading

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from attnlab.experiments.claims import Part, Verdict
 from attnlab.experiments.experiment import Table
-from attnlab.experiments.forecast_copying import spearman
 from attnlab.experiments.positions import Positions
+from attnlab.experiments.ranks import spearman
 from attnlab.experiments.resampling import resampled_rows, value_and_interval
 from attnlab.experiments.seed_parts import below, within
 from attnlab.experiments.success import EVERY, Outcome

@@ -14,7 +14,7 @@ from attnlab.experiments import copying
 from attnlab.experiments.claims import Finding, Part, Preset, Verdict
 from attnlab.experiments.copying import make_spec
 from attnlab.experiments.experiment import Order, Result, Table
-from attnlab.experiments.forecast_copying import spearman
+from attnlab.experiments.ranks import spearman
 from attnlab.experiments.rates import learned_steps, rate_table, run_row, tell_rates
 from attnlab.experiments.resampling import resampled_rows, value_and_interval
 from attnlab.experiments.statistics import fisher_exact
