@@ -14,6 +14,7 @@ import warnings
 from typing import Any, TextIO
 
 from attnlab.errors import AttnlabError
+from attnlab.training.environment import keep_memory
 from attnlab.training.loop import Interrupted, train
 from attnlab.training.metrics import Row
 from attnlab.training.record import validated
@@ -27,6 +28,7 @@ NEWS_INTERVAL = 0.25
 
 def main(store_path: str, device: str) -> None:
     """Train jobs until there are no more."""
+    keep_memory()
     # Only events may reach the parent's pipe; whatever else a library prints goes to standard error.
     events = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     sys.stdout = sys.stderr
