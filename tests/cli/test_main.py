@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +48,8 @@ def test_version_and_help(tmp_path):
         (["run", "agreement", "--only", "sst", "--data", "nowhere"], "nowhere"),
         (["--device", "abacus", "run", "copying"], "Device 'abacus' cannot be used here"),
         (["claims", "--verdict", "maybe"], "holds, fails, undecided"),
+        (["report", "copyng"], "Did you mean copying?"),
+        (["report", "copying"], "no result to report on; run the experiment first"),
         (["store", "show", "../../etc"], "../../etc"),
         (["store", "show", "0123456789abcdef"], "0123456789abcdef"),
         (["nonsense"], "nonsense"),
@@ -66,6 +70,15 @@ def test_plan_trains_and_writes_nothing(tmp_path):
     assert cost["cpu_hours"] > 0
     assert list(tmp_path.iterdir()) == []
     assert "CPU hours" in run("run", "copying", "--plan", "--preset", "paper", cwd=tmp_path).stdout
+
+
+def test_a_report_is_written_from_what_lies_on_disk(tmp_path):
+    results = Path(__file__).parents[2] / "results"
+    shutil.copytree(results / "copying", tmp_path / "results" / "copying")
+    done = run("report", "copying", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(Path("results") / "copying" / "report.html")
+    assert "It holds in these runs." in (tmp_path / "results" / "copying" / "report.html").read_text(encoding="utf-8")
 
 
 def test_experiments_and_claims_as_json(tmp_path):

@@ -7,8 +7,10 @@ import pytest
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import Finding, Part
+from attnlab.experiments.classification import ROWS
 from attnlab.experiments.result import write_table
-from attnlab.experiments.text_report import shown, strongest_rows, write_text_report
+from attnlab.experiments.text_report import write_text_report
+from attnlab.reports.written import shown, strongest
 
 HOSTILE = '</script><script>alert(1)</script> & "quotes" <b>'
 
@@ -50,7 +52,7 @@ def page_of(folder, **options):
 def test_rows_count_at_their_strongest_preset_in_the_papers_order(tmp_path):
     for preset, row in (("quick", "sst"), ("reduced", "sst"), ("paper", "sms"), ("quick", "imdb")):
         put(tmp_path, preset, row)
-    found = [(result.row, result.preset) for result in strongest_rows(tmp_path)]
+    found = [(result.row, result.preset) for result in strongest(tmp_path, ROWS)]
     assert found == [("imdb", "quick"), ("sst", "reduced"), ("sms", "paper")]
     page = page_of(tmp_path, tables=("more", "not there"))
     for text in ("imdb (quick)", "sst (reduced)", "sms (paper)", "a title", "a lead", "title of sst"):

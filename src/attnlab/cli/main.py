@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from attnlab.cli import align, claims, data, demo, experiments, forecast, run, store
+from attnlab.cli import align, claims, data, demo, experiments, forecast, report, run, store
 from attnlab.cli.options import settings
 from attnlab.errors import AttnlabError
 
@@ -25,6 +25,7 @@ app.add_typer(data.app, name="data", rich_help_panel=DATA)
 app.command("demo", rich_help_panel=PAPERS)(demo.demo)
 app.command("experiments", rich_help_panel=PAPERS)(experiments.experiments)
 app.command("run", rich_help_panel=PAPERS)(run.run)
+app.command("report", rich_help_panel=PAPERS)(report.report)
 app.command("claims", rich_help_panel=PAPERS)(claims.claims)
 app.add_typer(store.app, name="store", rich_help_panel=HOUSEKEEPING)
 

@@ -64,9 +64,10 @@ def run(
 ) -> None:
     """Run an experiment of the papers: train what is missing, decide its claims, write tables and figures."""
     from attnlab.experiments.conduct import conduct, estimate
-    from attnlab.experiments.experiment import RowedExperiment, check_order, chosen_rows
+    from attnlab.experiments.experiment import check_order, chosen_rows
     from attnlab.experiments.registry import find_experiment
     from attnlab.experiments.stopping import check_stoppable
+    from attnlab.reports.result_page import write_report
     from attnlab.training.engine import LocalEngine
     from attnlab.training.progress import watching
     from attnlab.training.store import RunStore
@@ -100,8 +101,8 @@ def run(
             if not settings.quiet:
                 _print(done.result)
             typer.echo(str(done.folder))
-    if isinstance(experiment, RowedExperiment):
-        page = experiment.report(out / experiment.name)
+    if not stop_hopeless:  # such results stand apart, where they decide nothing
+        page = write_report(experiment, out / experiment.name)
         if not as_json:
             typer.echo(str(page))
     if as_json:
