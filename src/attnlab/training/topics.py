@@ -1,5 +1,7 @@
 """Runs of P1's classifier brought to life: full-batch or stochastic descent, and what is measured of every word."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 import torch
@@ -64,11 +66,12 @@ class TopicProblem(BagProblem):
         self.task = spec.task.build(spec.data_seed)
         data = split(self.task.draw(spec.task.sentences, numpy_generator(spec.data_seed, "sentences")))
         super().__init__(spec, data, self.task.vocabulary, len(self.task.topics), device)
+        self.topic_tokens = TopicTokens.of(self.train_index, self.task.topic_words)
 
     @torch.no_grad()
     def evaluate(self, step: int) -> Row:  # noqa: ARG002 (the sentences are the same at every step)
         """Over all training sentences: see `topic_metrics`; and ``test_accuracy``."""
-        row = topic_metrics(self.model, self.train_index, self.train_bags.labels, self.task.topic_words)
+        row = topic_metrics(self.model, self.train_index, self.train_bags.labels, self.topic_tokens)
         if self.test_index is not None:
             _, row["test_accuracy"] = self._measured(self.test_index, self.test_bags.labels)
         return row
@@ -125,7 +128,30 @@ def choose_trained(model: TopicModel, spec: RunSpec) -> dict[str, nn.Parameter]:
     return chosen
 
 
-def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words: int) -> Row:
+@dataclass(frozen=True)
+class TopicTokens:
+    """Where the topic words, the first ``count`` of the vocabulary, stand in sentences: the same at every evaluation.
+
+    ``inside`` (tokens,): whether a word is one. ``places`` (topic tokens,): which are. ``words`` (topic tokens,) and
+    ``offsets`` (sentences + 1,): each sentence's topic words alone.
+    """
+
+    count: int
+    inside: Tensor
+    places: Tensor
+    words: Tensor
+    offsets: Tensor
+
+    @staticmethod
+    def of(bags: BagIndex, count: int) -> "TopicTokens":
+        """Find them in ``bags``."""
+        inside = bags.words < count
+        places = inside.nonzero().squeeze(1)
+        offsets = torch.searchsorted(places, bags.offsets).to(torch.int32)
+        return TopicTokens(count, inside, places, bags.words.index_select(0, places), offsets)
+
+
+def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic: TopicTokens) -> Row:
     """What P1 looks at, over all sentences of ``bags``.
 
     ``loss``, ``accuracy``, ``query_norm`` ||q||. For each topic word w: ``score_w`` s_w, ``norm_w`` ||nu_w||. For the
@@ -138,16 +164,12 @@ def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words
     prediction = model(bags, labels, attention=False)
     beta = prediction.lexical
     assert beta is not None
-    topical = torch.arange(len(model.embedding), device=labels.device) < topic_words  # (vocabulary,)
-    topic_tokens = topical.index_select(0, bags.words)
-    places = topic_tokens.nonzero().squeeze(1)  # of the topic words: few
     scores, norms = model.scores(), model.embedding.norm(dim=1)
     raised = (scores - scores.max()).exp()
     columns = torch.stack([raised, raised * norms], 1)
     # Each (sentences, 2): sums of e^s and of e^s ||nu|| over all words, and over the topic words.
     sums = bag_sum(columns, bags.words, bags.offsets)
-    starts = torch.searchsorted(places, bags.offsets)  # of each sentence's topic words among them
-    topic_sums = bag_sum(columns, bags.words.index_select(0, places), starts.to(torch.int32))
+    topic_sums = bag_sum(columns, topic.words, topic.offsets)
     weight, share = (topic_sums / sums).unbind(1)
     row = {
         "loss": mean_loss(prediction.log_probabilities, labels),
@@ -156,13 +178,13 @@ def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic_words
         "weight_mean": weight.mean(),
         "weight_min": weight.min(),
         "share": share.nan_to_num(0.0).mean(),
-        "attention_accuracy": top_share(scores.index_select(0, bags.words), topic_tokens, bags).mean(),
-        "probe_accuracy": top_share(beta, topic_tokens, bags).mean(),
-        "probe_mean": beta.index_select(0, places).exp().mean(),
+        "attention_accuracy": top_share(scores.index_select(0, bags.words), topic.inside, bags).mean(),
+        "probe_accuracy": top_share(beta, topic.inside, bags).mean(),
+        "probe_mean": beta.index_select(0, topic.places).exp().mean(),
     }
     for name, values in (("score", scores), ("norm", norms)):
-        row |= {f"{name}_{word}": value for word, value in enumerate(values[:topic_words].tolist())}
-        told = np.percentile(values[topic_words:].cpu().numpy(), QUANTILES)
+        row |= {f"{name}_{word}": value for word, value in enumerate(values[: topic.count].tolist())}
+        told = np.percentile(values[topic.count :].cpu().numpy(), QUANTILES)
         row |= {f"other_{name}_{rank}": value for rank, value in zip(QUANTILES, told, strict=True)}
     return {name: float(value) for name, value in row.items()}
 
