@@ -5,8 +5,8 @@ import re
 import altair as alt
 import pytest
 
-from attnlab.experiments.copying import PERMUTATIONS, SELECTIONS
-from attnlab.experiments.success import Outcome
+from attnlab.experiments.laboratory.copying import PERMUTATIONS, SELECTIONS
+from attnlab.experiments.laboratory.success import Outcome
 from attnlab.reports.demo import tell
 from attnlab.reports.page import Section, write_page
 from attnlab.training.loop import Trained

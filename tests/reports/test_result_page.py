@@ -7,9 +7,9 @@ import altair as alt
 import pytest
 
 from attnlab.errors import UsageError
-from attnlab.experiments import copying, heads, locality, mixture
 from attnlab.experiments.claims import Finding, Part, claim
 from attnlab.experiments.experiment import RowedExperiment
+from attnlab.experiments.laboratory import copying, heads, locality, mixture
 from attnlab.experiments.registry import EXPERIMENTS
 from attnlab.experiments.result import write_table
 from attnlab.reports.paper_figure import page_words

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.news import write_news
 
 from attnlab.errors import UsageError
-from attnlab.experiments import classification
+from attnlab.experiments.texts import classification
 from attnlab.tasks.altered import remove_keywords, shuffle_labels
 from attnlab.tasks.labelled_text import load_corpus
 from attnlab.training.model_spec import ClassifierSpec

@@ -19,8 +19,8 @@ def demo(
 ) -> None:
     """Train six small networks and see why an easier task can be harder to learn (a few minutes on two cores)."""
     from attnlab.experiments.conduct import train_all
-    from attnlab.experiments.copying import PERMUTATIONS, SELECTIONS, make_job
-    from attnlab.experiments.success import Outcome
+    from attnlab.experiments.laboratory.copying import PERMUTATIONS, SELECTIONS, make_job
+    from attnlab.experiments.laboratory.success import Outcome
     from attnlab.reports.demo import tell
     from attnlab.reports.page import write_page
     from attnlab.training.engine import LocalEngine

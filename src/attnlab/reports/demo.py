@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
-from attnlab.experiments.copying import PERMUTATIONS, SELECTIONS, figures
-from attnlab.experiments.success import LEARNED, WITHIN, Outcome, curve_table
+from attnlab.experiments.laboratory.copying import PERMUTATIONS, SELECTIONS, figures
+from attnlab.experiments.laboratory.success import LEARNED, WITHIN, Outcome, curve_table
 from attnlab.reports.page import Section
 
 EARLY = 30

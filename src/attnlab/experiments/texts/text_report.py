@@ -1,0 +1,78 @@
+"""The page over all corpora of an experiment on labelled texts, made from what its rows left on disk."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from attnlab.errors import UsageError
+from attnlab.experiments.claims import verdict_of
+from attnlab.experiments.texts.classification import ROWS
+from attnlab.reports.page import Section, write_page
+from attnlab.reports.result_page import PAGE, decisions, figures, how_it_was_run
+from attnlab.reports.written import WrittenResult, in_words, strongest
+
+
+def write_text_report(
+    folder: Path,
+    title: str,
+    lead: str,
+    *,
+    main: str,
+    columns: Mapping[str, str] | None = None,
+    tables: Sequence[str] = (),
+) -> Path:
+    """Write ``report.html`` into the experiment's results ``folder`` and say where it is.
+
+    ``lead``: the sentence below the title. ``main``: the table that is shown over all corpora, and ``columns`` those of
+    its columns that are, with the headings they get; None shows all. ``tables``: those shown for each corpus by itself.
+    """
+    results = strongest(folder, ROWS)
+    if not results:
+        raise UsageError(f"{folder} has no row's result to report on; run the experiment first.")
+    sections = [
+        Section(
+            "All corpora",
+            ["Each corpus at the strongest preset that it was run at. Tables with every digit lie beside this page."],
+            table=_alike([_named(result, line, columns) for result in results for line in result.table(main)]),
+        ),
+        _verdicts(results),
+    ]
+    for result in results:
+        sections += _sections(result, tables)
+    path = folder / PAGE
+    write_page(path, title, lead, sections)
+    return path
+
+
+def _verdicts(results: Sequence[WrittenResult]) -> Section:
+    """How every claim of the experiment stands over these corpora, and each part of it."""
+    findings = [finding for result in results for finding in result.findings()]
+    whole = {
+        claim: verdict_of(part for finding in findings if finding.claim == claim for part in finding.parts)
+        for claim in dict.fromkeys(finding.claim for finding in findings)
+    }
+    told = [f"{claim}: {verdict} over these corpora." for claim, verdict in whole.items()]
+    return Section("Verdicts", told or ["These results decide no claim."], table=decisions(results, "corpus"))
+
+
+def _sections(result: WrittenResult, tables: Sequence[str]) -> list[Section]:
+    """One corpus: what came out, its figures, its tables, what to know about how it was run."""
+    read = ((name, result.table(name)) for name in tables)
+    return [
+        Section(result.name, [result.document["summary"]]),
+        *figures(result),
+        *(Section(f"{result.name}: {in_words(name)}", table=table) for name, table in read if table),
+        how_it_was_run(result),
+    ]
+
+
+def _named(result: WrittenResult, line: Mapping[str, str], columns: Mapping[str, str] | None) -> dict[str, str]:
+    """A line of the main table with its corpus and preset in front."""
+    chosen = {name: name for name in line if name != "corpus"} if columns is None else columns
+    told = {heading: line[name] for name, heading in chosen.items() if name in line}
+    return {"corpus": result.row, "preset": result.preset, **told}
+
+
+def _alike(lines: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Lines with the same columns: those that any has, empty where a line lacks one."""
+    columns = list(dict.fromkeys(column for line in lines for column in line))
+    return [{column: line.get(column, "") for column in columns} for line in lines]

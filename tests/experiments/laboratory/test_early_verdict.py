@@ -1,0 +1,521 @@
+"""The experiment early-verdict on runs whose ends are known, its measures against independent ones, and ending runs."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from math import log
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import brier_score_loss, roc_auc_score
+
+from attnlab.errors import UsageError
+from attnlab.experiments.claims import load_claims
+from attnlab.experiments.conduct import conduct, estimate
+from attnlab.experiments.experiment import Order
+from attnlab.experiments.laboratory import copying, early_verdict, forecast_copying, mixture, success, symmetry
+from attnlab.experiments.laboratory.early_verdict import BY, EarlyVerdict, judge_all, planned
+from attnlab.experiments.laboratory.early_verdict_claims import LEFT_OUT, OTHER_HALF, before_accuracy, decide, giving_up
+from attnlab.experiments.laboratory.early_verdict_fit import (
+    COLUMNS,
+    FEATURE_SETS,
+    Followed,
+    case_table,
+    choose_threshold,
+    columns_of,
+    fit,
+    in_fitting_half,
+    judge,
+    judge_halves,
+    judge_left_out,
+    make_cases,
+    make_verdict,
+    read_cases,
+    stops,
+)
+from attnlab.experiments.laboratory.early_verdict_measures import (
+    area,
+    brier,
+    calibration_error,
+    lead,
+    make_judged,
+    reliability,
+    stop_row,
+    sure_at,
+)
+from attnlab.experiments.laboratory.early_verdict_ship import main, ship
+from attnlab.experiments.result import write_table
+from attnlab.experiments.stopping import STOPPABLE, Planner, check_stoppable
+from attnlab.seeds import numpy_generator
+from attnlab.training import verdict as in_training
+from attnlab.training.checkpoint import Checkpoint
+from attnlab.training.engine import LocalEngine
+from attnlab.training.loop import Trained
+from attnlab.training.schedule import Chance
+from attnlab.training.store import RunStore
+from attnlab.training.verdict import shipped
+
+GUESSING = Chance(positions=41, words=41)
+RESULT = Path(__file__).parents[3] / "results" / "early-verdict" / "paper"
+
+
+def measured(step, *, loss=1.0, attention=1 / 41, probe=1 / 41, accuracy=1 / 41):
+    return {
+        "step": step,
+        "loss": loss * log(41),
+        "accuracy": accuracy,
+        "attention_entropy": 0.5 * log(41),
+        "attention_accuracy": attention,
+        "probe_accuracy": probe,
+        "probe_mean": probe,
+    }
+
+
+def follow(name, seed, learned_at, *, knows=True):
+    """A run that is learned at a step (never if None); if the probe ``knows``, it rises in runs that will learn."""
+    rng = numpy_generator(seed, name)
+    told = (learned_at is not None) if knows else bool(rng.integers(2))
+    rows = {}
+    for step in range(0, (learned_at or 200) + 1, 10):
+        noise = rng.normal(size=3)
+        accuracy = 0.1 if learned_at is None or step < learned_at - 10 else 0.7 if step < learned_at else 0.99
+        rows[step] = measured(
+            step,
+            loss=float(np.exp(0.02 * noise[0])),
+            attention=float(1 / (1 + np.exp(3.7 + noise[1]))),
+            probe=float(1 / (1 + np.exp(3.7 - 4 * told * min(step, 20) / 20 + noise[2]))),
+            accuracy=accuracy,
+        )
+    return Followed(name, name[0], seed, GUESSING, rows, learned_at)
+
+
+def many(*, knows=True, seeds=40):
+    """Three distributions of three families, of which two are learned by every second seed and one by all."""
+    rng = numpy_generator(0, "ends")
+    runs = []
+    for name in ("a easy", "b hard", "c harder"):
+        for seed in range(seeds):
+            learned_at = int(rng.choice([60, 80, 100]))
+            runs.append(follow(name, seed, learned_at if name == "a easy" or rng.integers(2) else None, knows=knows))
+    return runs
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    return judge_all(many(), "paper")
+
+
+@pytest.fixture(scope="module")
+def blind():
+    return judge_all(many(knows=False), "paper")
+
+
+# --- halves, cases, fits
+
+
+def test_one_of_two_seeds_is_fitted_to_in_all_distributions():
+    assert all(in_fitting_half(seed) != in_fitting_half(seed + 1) for seed in range(0, 60, 2))
+    assert 5 < sum(in_fitting_half(seed) for seed in range(0, 60, 2)) < 25, "not always the first"
+
+
+def test_cases_are_the_steps_before_a_run_has_learned():
+    runs = [follow("a", 0, 60), follow("b", 1, None), follow("c", 2, 20)]
+    cases = make_cases(runs, 200)
+    assert [(run, step) for run, step in zip(cases.run, cases.step, strict=True) if run != 1] == [
+        (0, step) for step in (20, 30, 40, 50)
+    ]
+    assert list(cases.step[cases.run == 1]) == list(range(20, 151, 10))
+    assert cases.learned.tolist() == [True, False, True]
+    assert cases.values[0, COLUMNS.index("probe_change")] == pytest.approx(
+        cases.values[0, COLUMNS.index("probe")]
+        - in_training.features(runs[0].rows | {20: runs[0].rows[10]}, 20, GUESSING, ["probe"])[0],
+        abs=1e-5,
+    )
+
+
+def test_the_fit_minimises_the_penalised_loss(evidence):
+    """No small change of any number makes the stated sum smaller."""
+    cases, chosen = evidence.cases, evidence.cases.of(evidence.cases.fitting)
+    found = fit(cases, chosen)
+    learned = cases.outcome()[chosen]
+
+    def loss(regression):
+        p = regression.chances(cases.values[chosen][:, columns_of(FEATURE_SETS["all"])], cases.step[chosen])
+        weights = np.array([*(feature.weight for feature in regression.features), *regression.time])
+        return -np.log(np.where(learned, p, 1 - p)).sum() + 0.5 * (weights**2).sum()
+
+    best = loss(found)
+    for change in (0.01, -0.01):
+        moved = found.model_copy(update={"intercept": found.intercept + change})
+        assert loss(moved) > best
+        for place in range(len(found.features)):
+            parts = list(found.features)
+            parts[place] = parts[place].model_copy(update={"weight": parts[place].weight + change})
+            assert loss(found.model_copy(update={"features": tuple(parts)})) > best
+
+
+def test_nobody_is_judged_by_a_fit_that_saw_it(evidence):
+    cases = evidence.cases
+    half = judge_halves(cases)
+    assert np.isnan(half).tolist() == cases.of(cases.fitting).tolist()
+    left_out = judge_left_out(cases, cases.family, cases.of(cases.fitting))
+    own = cases.of(np.array([family == "b" for family in cases.family]))
+    others = fit(cases, cases.of(cases.fitting) & ~own)
+    assert left_out[own] == pytest.approx(judge(others, cases)[own])
+
+
+def test_one_outcome_gives_a_constant():
+    cases = make_cases([follow("a", seed, 60) for seed in range(6)], 200)
+    found = fit(cases, np.ones(len(cases.run), dtype=bool))
+    chances = judge(found, cases)
+    assert chances == pytest.approx(chances[0])
+    assert 0.9 < chances[0] < 1
+
+
+# --- measures, against independent ones
+
+
+def test_areas_are_those_of_scikit_learn(evidence):
+    judged = evidence.judged[OTHER_HALF, "loss and entropy"]
+    chosen = judged.at(30)
+    found = area(judged, 30)
+    assert found[0] == pytest.approx(roc_auc_score(judged.cases.outcome()[chosen], judged.chance[chosen]))
+    run = judged.cases.run[chosen]
+    weights = judged.weights[7, run]
+    weighted = roc_auc_score(judged.cases.outcome()[chosen], judged.chance[chosen], sample_weight=weights)
+    assert found[7] == pytest.approx(weighted)
+
+
+def test_pairs_of_one_distribution_are_counted_one_by_one(evidence):
+    judged = evidence.judged[OTHER_HALF, "loss and entropy"]
+    cases, won = judged.cases, []
+    places = np.flatnonzero(judged.at(30))
+    for a in places:
+        for b in places:
+            same = cases.distribution[cases.run[a]] == cases.distribution[cases.run[b]]
+            if same and cases.outcome()[a] and not cases.outcome()[b]:
+                won.append(0.5 * (np.sign(judged.chance[a] - judged.chance[b]) + 1))
+    assert area(judged, 30, paired=True)[0] == pytest.approx(np.mean(won))
+    learned, failed = judged.outcomes(judged.at(30), paired=True)
+    assert (learned + failed, failed) == (40, sum(~cases.learned[cases.run[places]])), "the easy one has no pair"
+
+
+def test_calibration_is_counted_bin_by_bin(blind):
+    judged = blind.judged[OTHER_HALF, "all"]
+    chosen = judged.at()
+    chance, learned = judged.chance[chosen], judged.cases.outcome()[chosen]
+    error = 0.0
+    for low in np.arange(0, 1, 0.1):
+        inside = (chance >= low - 1e-12) & (chance < low + 0.1 - 1e-12)
+        if inside.any():
+            error += inside.mean() * abs(chance[inside].mean() - learned[inside].mean())
+    assert calibration_error(judged, chosen)[0] == pytest.approx(error)
+    assert brier(judged, chosen)[0] == pytest.approx(brier_score_loss(learned, chance))
+    table = reliability(judged, chosen)
+    assert sum(row["cases"] for row in table) == chosen.sum()
+    assert all(row["from"] - 1e-9 <= row["chance"] <= row["to"] + 1e-9 for row in table)
+
+
+def test_resamples_keep_the_number_of_runs_of_each_distribution(evidence):
+    judged = evidence.judged[OTHER_HALF, "all"]
+    for name in set(judged.cases.distribution):
+        own = np.array([one == name for one in judged.cases.distribution])
+        assert set(judged.weights[:, own].sum(1)) == {20.0}
+    assert set(judged.weights[0]) == {0.0, 1.0}
+
+
+# --- sure, lead, giving up
+
+
+def judged_by_hand(ends, chances):
+    """Runs with these ends, and for each the chances from step 20 on."""
+    runs = [follow("a", seed, end) for seed, end in enumerate(ends)]
+    cases = make_cases(runs, 200)
+    values = np.full(len(cases.run), 0.5)
+    for run, told in enumerate(chances):
+        own = np.flatnonzero(cases.run == run)
+        values[own] = [*told, *[told[-1]] * (len(own) - len(told))]
+    return runs, make_judged(cases, values)
+
+
+def test_lead_is_counted_from_the_first_time_the_verdict_is_sure():
+    runs, judged = judged_by_hand([60, 60, None], [[0.5, 0.9, 0.2, 0.95], [0.5, 0.5, 0.5, 0.5], [0.95, 0.1]])
+    assert sure_at(judged) == {0: 30, 1: None, 2: 20}
+    assert runs[0].accuracy_at == 50
+    assert [lead(run, sure_at(judged)[place]) for place, run in enumerate(runs)] == [20, -10, None]
+    parts = before_accuracy(judged, runs)
+    assert parts[0].effect == pytest.approx(5)
+    assert parts[2].detail.startswith("1 of 2 runs"), "sure of two, one of which learned"
+
+
+def test_a_run_is_given_up_at_the_second_low_chance_and_what_it_spares_is_counted():
+    runs, judged = judged_by_hand([100, 100, None, None], [[0.01, 0.01, 0.5], [0.5], [0.5, 0.01, 0.5, 0.01], [0.5]])
+    assert stops(judged.cases, judged.chance, 0.05) == {0: 30, 1: None, 2: 60, 3: None}
+    row = stop_row(judged, 0.05, 200)
+    assert (row["learned"], row["learned_ended"], row["failed"], row["failed_ended"]) == (2, 1, 2, 1)
+    assert row["failed_spared"] == pytest.approx((0.7 + 0) / 2)
+    wrong, spared = giving_up(judged, 0.05, 200)
+    assert (wrong.effect, spared.effect) == pytest.approx((0.5, 0.35))
+    assert {wrong.verdict, spared.verdict} == {"undecided"}, "there are too few"
+    assert runs[0].learned_at == 100
+
+
+def test_the_threshold_is_the_largest_that_costs_hardly_any_run_that_learns():
+    ends = [100] * 100 + [None] * 10
+
+    def chosen(wrong, low):
+        _, judged = judged_by_hand(ends, [[low]] * wrong + [[0.5]] * (110 - wrong))
+        return choose_threshold(judged.cases, judged.chance)
+
+    assert chosen(wrong=0, low=0.001) == 0.1
+    assert chosen(wrong=2, low=0.001) == 0.1, "2 of 100 are allowed"
+    assert chosen(wrong=3, low=0.03) == 0.02
+    assert chosen(wrong=3, low=0.001) == 0.005, "where none will do it is the smallest"
+
+
+# --- claims
+
+
+def test_a_probe_that_knows_makes_the_claims_hold(evidence):
+    findings = {finding.claim: finding for finding in decide(evidence)}
+    assert findings["verdict-tells-early"].verdict == "holds"
+    assert findings["verdict-carries-over"].verdict == "holds"
+    assert findings["verdict-before-accuracy"].verdict == "holds"
+    adds = findings["probe-adds-to-loss"]
+    assert adds.verdict == "holds"
+    assert all(part.effect > 0.3 for part in adds.parts)
+    spared = findings["hopeless-runs-known"].parts[1]
+    assert spared.verdict == "holds"
+    assert findings["verdict-calibrated"].parts[1].verdict == "holds"
+
+
+def test_where_nothing_knows_they_fail(blind):
+    findings = {finding.claim: finding for finding in decide(blind)}
+    part = next(part for part in findings["verdict-tells-early"].parts if part.name == "pairs of one distribution")
+    assert part.verdict == "fails"
+    assert part.interval[0] < 0.5 < part.interval[1]
+    assert findings["verdict-carries-over"].verdict == "fails"
+    assert findings["probe-adds-to-loss"].verdict != "holds"
+    assert findings["hopeless-runs-known"].verdict != "holds"
+
+
+def test_few_runs_decide_nothing_and_it_is_said():
+    few = judge_all(many(seeds=6), "paper")
+    findings = decide(few)
+    assert {finding.verdict for finding in findings if finding.claim != "verdict-before-accuracy"} == {"undecided"}
+    assert "too few to say" in early_verdict.tell(few, findings)
+
+
+def test_it_decides_every_claim_of_the_registry_that_names_it(evidence):
+    named = {claim.id for claim in load_claims() if "early-verdict" in claim.experiments}
+    assert {finding.claim for finding in decide(evidence)} == named
+
+
+# --- the plan
+
+
+def test_its_runs_are_those_of_the_others():
+    ids = {job.spec.id for job in EarlyVerdict().plan(Order("paper"), {})}
+    others = [
+        (copying.Copying(), "paper"),
+        (forecast_copying.ForecastCopying(), "paper"),
+        (mixture.Mixture(), "paper"),
+        (symmetry.Symmetry(), "reduced"),
+    ]
+    shared = {job.spec.id for other, preset in others for job in other.at_most(Order(preset))}
+    assert ids <= shared
+    assert len(ids) == len(EarlyVerdict().plan(Order("paper"), {})), "every run once"
+    assert {job.spec.id for job in copying.Copying().at_most(Order("paper"))} <= ids
+
+
+@pytest.mark.parametrize("preset", ["quick", "reduced", "paper"])
+def test_every_run_is_one_the_verdict_knows_and_every_preset_has_both_halves(preset):
+    jobs = EarlyVerdict().plan(Order(preset), {})
+    assert all(in_training.chance_of(job.spec) is not None for job in jobs)
+    assert {job.schedule.steps for job in jobs} == {BY[preset]}
+    halves = [in_fitting_half(seed) for _, seed in planned(Order(preset))]
+    assert 0.35 < np.mean(halves) < 0.65
+
+
+def test_one_seed_has_no_halves():
+    with pytest.raises(UsageError, match="--seeds 2 is least"):
+        EarlyVerdict().plan(Order("quick", seeds=1), {})
+
+
+def test_training_and_experiments_mean_the_same_by_learned():
+    assert (in_training.LEARNED, in_training.BY, in_training.BACK) == (success.LEARNED, success.WITHIN, success.EVERY)
+
+
+def finish(setting, seed, learned_at):
+    run = follow(setting.name, seed, learned_at)
+    return Trained(copying.make_spec(setting, seed).id, list(run.rows.values()), max(run.rows))
+
+
+def test_the_result_has_all_its_tables_and_figures():
+    order, ends = Order("quick"), (None, 40)
+    runs = [finish(setting, seed, ends[seed // 2 % 2]) for setting, seed in planned(order)]
+    result = EarlyVerdict().analyse(order, {run.id: run for run in runs})
+    assert result.summary.startswith("10 runs of 2 distributions were followed, 4 of which")
+    assert {len(rows) > 0 for rows in result.tables.values()} == {True}
+    assert set(result.figures) == {"areas", "chances", "reliability", "lead"}
+    for chart in result.figures.values():
+        chart.to_dict()
+    assert any("says nothing about the verdict that comes with attnlab" in note for note in result.notes)
+    json.dumps([*result.tables.values()], allow_nan=False)
+
+
+# --- what is shipped
+
+
+def test_a_result_gives_the_same_verdict_to_the_last_bit(evidence, tmp_path, capsys):
+    (tmp_path / "tables").mkdir()
+    write_table(case_table(evidence.cases), tmp_path / "tables" / "cases.csv")
+    (tmp_path / "result.json").write_text('{"preset": "paper"}', encoding="utf-8")
+    assert read_cases(tmp_path / "tables" / "cases.csv").values.tolist() == evidence.cases.values.tolist()
+    assert ship(tmp_path) == evidence.verdict
+    assert main([str(tmp_path)]) == 0
+    assert in_training.Verdict.model_validate_json(capsys.readouterr().out) == evidence.verdict
+
+
+def test_the_verdict_says_of_a_run_in_training_what_the_fit_said(evidence):
+    verdict = make_verdict(evidence.cases, preset="paper", by=200)
+    chances = judge(verdict.regression, evidence.cases)
+    for place in range(0, len(chances), 50):
+        run, step = evidence.runs[evidence.cases.run[place]], int(evidence.cases.step[place])
+        assert verdict.chance(run.rows, step, run.chance) == pytest.approx(chances[place], abs=1e-4)
+
+
+@pytest.mark.parametrize("words", [[], ["a", "b"], ["nowhere"]], ids=["none", "two", "no result"])
+def test_shipping_what_is_no_result_is_refused(words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    assert "result" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not RESULT.is_dir(), reason="run early-verdict at paper")
+def test_what_is_shipped_is_what_the_committed_result_gives():
+    found, expected = (verdict.model_dump() for verdict in (shipped(), ship(RESULT)))
+    numbers = [document.pop("regression") for document in (found, expected)]
+    assert found == expected
+    assert [feature["name"] for feature in numbers[0]["features"]] == [
+        feature["name"] for feature in numbers[1]["features"]
+    ]
+    flat = [
+        [regression["intercept"], *regression["time"]]
+        + [feature[part] for feature in regression["features"] for part in ("mean", "scale", "weight")]
+        for regression in numbers
+    ]
+    assert flat[0] == pytest.approx(flat[1], abs=1e-5)
+
+
+# --- ending hopeless runs
+
+
+class Few:
+    """Two runs on permutations, the first of which goes on to step 1000 where it failed."""
+
+    name, title, source = "copying", "a small one", "here"
+
+    def plan(self, order, done):
+        late = any(success.first_learned(run.rows) is None for run in done.values())
+        return [copying.make_job(copying.PERMUTATIONS, seed, "paper", late=late and seed == 0) for seed in (0, 1)]
+
+    def at_most(self, order):
+        return self.plan(order, {})
+
+    def analyse(self, order, done):
+        rows = [{"run": id, "rows": len(run.rows), "last": run.step} for id, run in done.items()]
+        return early_verdict.Result("it ran", {"runs": rows}, {}, ())
+
+
+def keep(store, seed, rows):
+    """A run in the store that was trained to its last row, as far as anybody can tell."""
+    spec = copying.make_spec(copying.PERMUTATIONS, seed)
+    run, last = store.run(spec.id), int(rows[-1]["step"])
+    run.begin(spec.model_dump(mode="json"), {"threads": 1})
+    run.write_metrics(rows)
+    run.save(Checkpoint(last, {"model.x": torch.zeros(1)}, {"metrics": rows, "inexact": False}))
+    run.set_status("finished", last)
+    return spec.id
+
+
+@pytest.fixture
+def without_hope(monkeypatch):
+    """A verdict that gives up what has an accuracy of chance."""
+    hopeless = shipped().model_copy(
+        update={
+            "give_up_below": 0.1,
+            "regression": in_training.Regression(
+                intercept=-4.0,
+                time=(0.0, 0.0),
+                features=(in_training.Feature(name="accuracy", mean=0.0, scale=1.0, weight=4.0),),
+            ),
+        }
+    )
+    for module in ("attnlab.training.loop", "attnlab.experiments.stopping"):
+        monkeypatch.setattr(f"{module}.shipped", lambda: hopeless)
+
+
+def test_ended_runs_stand_in_a_result_of_their_own(without_hope, tmp_path):
+    store = RunStore(tmp_path / "runs")
+    dull = [measured(step) for step in range(0, 201, 10)]
+    bright = [measured(step, accuracy=0.5 if step < 60 else 0.99) for step in range(0, 201, 10)]
+    ids = [keep(store, 0, dull), keep(store, 1, bright)]
+    before = estimate(Few(), Order("paper", stop_hopeless=True), store)
+    assert before.to_train == 0
+    done = conduct(Few(), Order("paper", stop_hopeless=True), store, LocalEngine(1), tmp_path / "results", command="x")
+    assert done.folder == tmp_path / "results" / "copying" / "paper-stop-hopeless"
+    document = json.loads((done.folder / "result.json").read_text(encoding="utf-8"))
+    assert document["notes"][0].startswith("--stop-hopeless: 1 of 2 runs were ended early and count as not learned")
+    assert "not comparable" in document["notes"][0]
+    tables = {
+        name: list(csv.DictReader((done.folder / "tables" / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
+        for name in ("runs", "ended_early")
+    }
+    assert [row["last"] for row in tables["runs"]] == ["30", "200"], "a run that was given up does not go on"
+    assert tables["ended_early"] == [{"run": ids[0], "label": "permutations of 40, seed 0", "ended_at": "30"}]
+
+
+def test_without_the_option_a_plan_is_the_experiments_own(without_hope):
+    order = Order("paper")
+    dull = {job.spec.id: finish(copying.PERMUTATIONS, 0, None) for job in Few().plan(order, {})}
+    assert Planner(Few(), order).plan(dull) == Few().plan(order, dull)
+    assert order.folder == "paper"
+
+
+def attnlab(*words, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "attnlab", *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"},
+    )
+
+
+def test_the_option_is_refused_where_it_can_end_nothing(tmp_path):
+    got = attnlab("run", "gated-toy", "--stop-hopeless", cwd=tmp_path)
+    assert got.returncode == 2
+    assert "not what gated-toy asks; it is for copying, mixture" in " ".join(got.stderr.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_experiments_that_need_to_know_the_end_are_not_ended():
+    order = Order("paper", stop_hopeless=True)
+    assert "early-verdict" not in STOPPABLE
+    with pytest.raises(UsageError, match="not what early-verdict asks"):
+        check_stoppable(EarlyVerdict(), order)
+    for experiment in (copying.Copying(), mixture.Mixture(), symmetry.Symmetry(), forecast_copying.ForecastCopying()):
+        check_stoppable(experiment, order)
+    with pytest.raises(UsageError, match="at quick no run of symmetry goes on to step 200"):
+        check_stoppable(symmetry.Symmetry(), Order("quick", stop_hopeless=True))
+
+
+def test_the_ways_of_judging_are_all_there(evidence):
+    assert set(evidence.judged) == {(way, name) for way in (OTHER_HALF, LEFT_OUT) for name in FEATURE_SETS}
