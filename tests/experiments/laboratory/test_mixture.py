@@ -85,8 +85,10 @@ def test_paper_shares_the_runs_of_copying_and_of_the_forecast():
     of_forecast = forecast_copying.ForecastCopying().plan(Order("paper"), {})
     assert len(ids & {job.spec.id for job in of_forecast}) == 20  # five of each of its four distributions
     networks = [job for job in jobs if job.spec.model.kind == "seq2seq"]
-    assert {(job.schedule.steps, job.schedule.stop_at) for job in networks} == {(200, None), (200, 0.95)}
-    assert all((job.schedule.stop_at is None) == (SETS.name in job.label) for job in networks)
+    of_sets = [job for job in networks if SETS.name in job.label]
+    assert {(job.schedule.steps, job.schedule.stop_at) for job in networks if job not in of_sets} == {(200, 0.95)}
+    ends = {job.spec.init_seed: (job.schedule.steps, job.schedule.stop_at) for job in of_sets}
+    assert ends == {seed: (1000, 0.95) if seed < 10 else (200, None) for seed in range(40)}
     proxies = [job for job in jobs if job.spec.model.kind == "pair-proxy"]
     assert {(job.spec.model.size, job.spec.batch, job.schedule.steps) for job in proxies} == {(256, 128, 1000)}
     assert {job.schedule.evaluations[0] for job in proxies} == {0}  # what training added needs the start
@@ -264,3 +266,28 @@ def test_analyse_makes_a_whole_result(tmp_path):
     assert set(result.figures) == {"curves", "knowledge", "proxies", "proxy_curves"}
     assert all(figure.to_json() for figure in result.figures.values())
     assert all(finding.verdict != "holds" for finding in result.findings)
+
+
+def test_seeds_that_went_on_are_told_apart_and_decide_nothing(tmp_path):
+    experiment, order, store = mixture.Mixture(), Order("paper", seeds=2), RunStore(tmp_path)
+    done = {}
+    for job in experiment.plan(order, {}):
+        if job.spec.model.kind == "seq2seq":
+            learned_at = 40 if SETS.name not in job.label else 600 if job.spec.init_seed == 0 else None
+            done[job.spec.id] = trained(learned_at, last=1000)
+            continue
+        run, words = store.run(job.spec.id), job.spec.task.build().distribution.words
+        theta = np.full((words, words), 1 / words)
+        for step in (0, 1000):
+            run.write_fields(step, pa.table({f"theta_{o}": column for o, column in enumerate(theta.T)}))
+        rows = [{"step": step, "loss": 3.7, "probe_accuracy": 0.02} for step in (0, 1000)]
+        done[job.spec.id] = Trained(job.spec.id, rows, 1000, run)
+    result = experiment.analyse(order, done)
+    assert f"{SETS.name}: 0 of 2 runs learned within 200 updates" in result.summary
+    assert "Of 2 seeds of the mixture that went on, 1 had learned by step 1000 (median step 600)" in result.summary
+    assert max(row["step"] for row in result.tables["curves"]) == 200
+    assert [row["step"] for row in result.tables["late_runs"]] == [600, None]
+    assert max(row["step"] for row in result.tables["late_curves"]) == 1000
+    assert "continued" in result.figures
+    often = next(part for finding in result.findings for part in finding.parts if "40 of 80" in part.name)
+    assert often.effect == 1, "a run that learns behind step 200 counts as failed"

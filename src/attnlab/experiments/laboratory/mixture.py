@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import altair as alt
+import numpy as np
 
 from attnlab.experiments.claims import Finding, Part, Preset
 from attnlab.experiments.experiment import Order, Result
@@ -15,7 +16,7 @@ from attnlab.experiments.laboratory import copying
 from attnlab.experiments.laboratory import mixture_proxy as proxies
 from attnlab.experiments.laboratory.copying import make_spec
 from attnlab.experiments.laboratory.mixture_proxy import Fitted, ProxySetting, make_proxy_job, make_proxy_spec
-from attnlab.experiments.laboratory.rates import rate_table, run_row, tell_rates
+from attnlab.experiments.laboratory.rates import learned_steps, rate_table, run_row, tell_rates
 from attnlab.experiments.laboratory.seed_parts import LEAST
 from attnlab.experiments.laboratory.success import (
     EVERY,
@@ -37,6 +38,8 @@ from attnlab.training.task_spec import CopyingSpec, PermutationSetsSpec, Selecti
 
 STEPS: dict[Preset, int] = {"quick": 50, "reduced": WITHIN, "paper": WITHIN}
 """Updates within which a network must have learned."""
+LATE, CONTINUED = 1000, 10
+"""At `paper` so many seeds of the mixture go on to this step unless they learn before: do they ever?"""
 
 SETS = Setting(
     "permutations of either of two sets of 40",
@@ -73,11 +76,13 @@ class Mixture:
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         within, seeds = STEPS[order.preset], proxies.seeds_of_proxies(order)
-        outcomes = [
+        whole = [
             Outcome(setting.name, seed, done[make_spec(setting, seed).id])
             for setting in SETTINGS
             for seed in seeds_of(setting, order)
         ]
+        outcomes = [outcome.up_to(within) for outcome in whole]
+        late = [outcome for outcome in whole if outcome.run.step > within]
         fitted = [
             proxies.read_fitted(proxy, seed, done[make_proxy_spec(proxy, seed).id])
             for proxy in PROXIES
@@ -85,7 +90,7 @@ class Mixture:
         ]
         success, words = rate_table(outcomes, within), proxies.proxy_table(fitted)
         return Result(
-            summary=f"{tell_rates(success, within)} {proxies.tell_proxies(words)}",
+            summary=" ".join([tell_rates(success, within), *tell_late(late), proxies.tell_proxies(words)]),
             tables={
                 "success": success,
                 "runs": [run_row(outcome, within) for outcome in outcomes],
@@ -93,8 +98,13 @@ class Mixture:
                 "proxies": words,
                 "proxy_seeds": [proxies.seed_row(one) for one in fitted],
                 "proxy_curves": proxies.curve_rows(fitted),
+                **(
+                    {"late_runs": [run_row(one, LATE) for one in late], "late_curves": curve_table(late)}
+                    if late
+                    else {}
+                ),
             },
-            figures=figures(outcomes, fitted),
+            figures=figures(outcomes, late, fitted),
             findings=decide(outcomes, fitted, within),
             notes=notes(order),
             seeds={
@@ -105,9 +115,10 @@ class Mixture:
 
 
 def make_job(setting: Setting, seed: int, preset: Preset) -> Job:
-    """One network; those on the mixture go on to the end, the others end once they have learned."""
-    stop = LEARNED if setting.ends_when_learned or preset == "quick" else None
-    schedule = Schedule.every(EVERY, steps=STEPS[preset], stop_at=stop)
+    """One network; those on the mixture go on to the end, a few of them further, others end once they have learned."""
+    late = preset == "paper" and setting is SETS and seed < CONTINUED
+    stop = LEARNED if setting.ends_when_learned or preset == "quick" or late else None
+    schedule = Schedule.every(EVERY, steps=LATE if late else STEPS[preset], stop_at=stop)
     return Job(f"{setting.name}, seed {seed}", make_spec(setting, seed), schedule)
 
 
@@ -129,9 +140,31 @@ def notes(order: Order) -> tuple[str, ...]:
         )
     else:
         told.append("Networks on the mixture run to step 200; the others end once they have learned.")
+    if order.preset == "paper":
+        told.append(
+            f"Seeds 0 to {CONTINUED - 1} of the mixture go on until they have learned, at most to step {LATE}; claims "
+            f"are decided within {WITHIN} updates."
+        )
     if order.preset == "reduced":
         told.append("reduced: 20 seeds of the mixture and of permutations instead of 40.")
     return tuple(told)
+
+
+def tell_late(late: Sequence[Outcome]) -> list[str]:
+    """What became of the seeds that went on, in a sentence; none if none did."""
+    if not late:
+        return []
+    steps = learned_steps(late, LATE)
+    ends = [outcome.run.rows[-1] for outcome in late]
+    accuracy, attention, probe = (
+        float(np.mean([row[name] for row in ends])) for name in ("accuracy", "attention_accuracy", "probe_accuracy")
+    )
+    when = f" (median step {np.median(steps):.0f})" if steps else ""
+    return [
+        f"Of {len(late)} seeds of the mixture that went on, {len(steps)} had learned by step {LATE}{when}; in the end "
+        f"their mean accuracy was {accuracy:.1%}, with attention at the right position in {attention:.1%} of the cases "
+        f"and the probe largest there in {probe:.1%}."
+    ]
 
 
 # --- claims
@@ -163,10 +196,12 @@ def fails_against(control: str, groups: Mapping[str, list[Outcome]], within: int
 # --- figures
 
 
-def figures(outcomes: Sequence[Outcome], fitted: Sequence[Fitted]) -> dict[str, alt.TopLevelMixin]:
-    """Curves of all seeds, where probe and attention point, and what the proxies learned."""
+def figures(
+    outcomes: Sequence[Outcome], late: Sequence[Outcome], fitted: Sequence[Fitted]
+) -> dict[str, alt.TopLevelMixin]:
+    """Curves of all seeds, where probe and attention point, those that went on, and what the proxies learned."""
     table = curve_table(outcomes)
-    return {
+    drawn: dict[str, alt.TopLevelMixin] = {
         "curves": panels(
             table,
             column="setting",
@@ -189,3 +224,11 @@ def figures(outcomes: Sequence[Outcome], fitted: Sequence[Fitted]) -> dict[str, 
             title="Does the proxy, trained on bags of words, find the right word? Every seed",
         ),
     }
+    if late:
+        drawn["continued"] = two_curves(
+            curve_table(late),
+            {"token accuracy": "accuracy", "attention at the right position": "attention_accuracy"},
+            y_title="share of the outputs",
+            title=f"Seeds of the mixture that went on, at most to step {LATE}",
+        )
+    return drawn

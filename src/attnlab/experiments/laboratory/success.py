@@ -1,7 +1,7 @@
 """Did runs learn, how often and how soon: what the experiments on copying ask of every seed, and the rules on rates."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import altair as alt
 
@@ -54,6 +54,11 @@ class Outcome:
     def learned_within(self, updates: int) -> int | None:
         """First evaluation within so many ``updates`` at which the run has learned, or None."""
         return first_learned(self.run.rows, updates)
+
+    def up_to(self, step: int) -> "Outcome":
+        """The same without what was measured behind a step."""
+        rows = [row for row in self.run.rows if row["step"] <= step]
+        return replace(self, run=replace(self.run, rows=rows, step=min(self.run.step, step)))
 
     def at(self, step: int, metric: str) -> float | None:
         """What was measured at a step, or None if the run was not measured there."""
