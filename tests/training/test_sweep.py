@@ -88,7 +88,8 @@ def worker_of(store, run_id):
 
 
 SCRIPT = """
-    import sys
+    import signal, sys
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell runs in the background would ignore it
     sys.path.insert(0, sys.argv[2])
     from conftest import small_spec
     from attnlab.training.engine import Job, LocalEngine
