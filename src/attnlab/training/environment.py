@@ -26,7 +26,7 @@ def keep_memory() -> None:
     """Keep memory that is freed for what is allocated next, until this process ends.
 
     The GNU C library gives blocks of 32 MB and more back to the system at once, and gets them back page by page, each
-    set to zero: a sixth of the time of an update on long texts. No number depends on it, but it is a setting of the
+    set to zero: a tenth of the time of an update on long texts. No number depends on it, but it is a setting of the
     whole process and holds on to its memory, so it is for processes of our own, such as a sweep's workers. Elsewhere
     than on Linux nothing happens.
     """
