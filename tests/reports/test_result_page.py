@@ -71,7 +71,7 @@ def test_it_tells_question_outcome_claims_figures_tables_and_command(tmp_path):
     page = page_of(tmp_path)
     for text in (
         COPYING.title,
-        "A network is asked to repeat what it reads.",
+        "A network is asked to repeat what it reads. Is that harder",
         "summary: stronger",
         "I.i.d. sequences from 40 words are always learned",
         "It holds in these runs.",
@@ -146,7 +146,7 @@ def test_the_papers_figure_is_drawn_from_all_our_seeds_up_to_its_end(tmp_path):
 def test_it_is_said_where_nothing_can_be_read_off_the_original(tmp_path):
     put(tmp_path, curves=[{"setting": mixture.SETS.name, "seed": 0, "step": 10, "accuracy": 0.5}])
     page = page_of(tmp_path, EXPERIMENTS["mixture"])
-    assert "no numbers that could be read off" in page
+    assert "No values of the original could be had" in page
     assert len(charts_of(page)[0]["layer"]) == 1
 
 

@@ -1,7 +1,7 @@
 """What a page says beside a result's own figures: its question, and the paper's figure drawn from our runs.
 
-The words and readings stand in ``pages.toml``. A paper's figure is drawn in its own axes and colours, every seed a
-line; black marks are what can be read off the original, which for most is nothing: they are known by their text alone.
+The words and readings stand in ``pages.toml``. A paper's figure is drawn of its own quantities and colours, every
+seed a line; black marks are what can be read off the original, which for most is nothing: their text alone is known.
 """
 
 import tomllib
@@ -52,12 +52,12 @@ class PaperFigure(_Record):
     series: tuple[Series, ...]
 
     def section(self, result: WrittenResult) -> Section:
-        """The paper's figure and ours in the same axes."""
+        """What the paper's figure shows, and ours in the same axes, as far as these are known."""
         marked = any(series.marks for series in self.series)
         known = (
             "Black marks are what can be read off the original."
             if marked
-            else "The original has no numbers that could be read off, so there is only ours to see, in its axes."
+            else "No values of the original could be had, nor how far its axes go: only ours is drawn."
         )
         told = f"Lines: our runs {result.name}, every seed. {known}"
         return Section(f"{self.name}, drawn from our runs", [self.shows], chart=self.chart(result), caption=told)
