@@ -60,7 +60,7 @@ def test_id_survives_a_round_trip_and_is_what_it_was():
     assert validated(RunSpec, json.loads(spec.model_dump_json())).id == spec.id
     # An id that changes without numerics being raised would make every user's store look empty.
     assert spec.id == "a2bee2207254fca1"
-    assert topics_spec().id == "6ee0a8e606e6eb38"
+    assert topics_spec().id == "29286be4e5114808"
 
 
 def test_only_the_kind_of_model_whose_numerics_are_raised_gets_new_ids(monkeypatch):

@@ -142,7 +142,7 @@ def _timed(job: Job) -> tuple[float, float, int]:
         for step in range(4):
             started = time.perf_counter()
             optimiser.zero_grad()
-            problem.loss(step).backward()  # type: ignore[no-untyped-call]
+            problem.loss(step).backward()
             optimiser.step()
             clock.append(time.perf_counter() - started)
         started = time.perf_counter()

@@ -1,5 +1,6 @@
 """Charts: built from a result's own rows, drawn offline as SVG and PNG or live inside a page."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ import altair as alt
 import vl_convert
 
 Rows = Sequence[Mapping[str, Any]]
+Description = Mapping[str, Any]
+"""A chart in Vega-Lite's own words, as ``name.vl.json`` holds it."""
 
 CONTRAST = ("#d55e00", "#0072b2")
 """Two colours told apart by most eyes, with or without colour vision, and in print."""
@@ -111,11 +114,22 @@ def heat_map(
     return chart
 
 
+def describe(chart: alt.TopLevelMixin) -> Description:
+    """The chart in Vega-Lite's words."""
+    description: Description = json.loads(_described(chart))
+    return description
+
+
+def _described(chart: alt.TopLevelMixin) -> str:
+    # Not held against the schema, which takes seconds where data has thousands of rows: parts were when they were made.
+    return chart.to_json(indent=None, validate=False)
+
+
 def save(chart: alt.TopLevelMixin, folder: Path, name: str) -> list[Path]:
     """Write ``name.svg``, ``name.png`` and the chart's own description ``name.vl.json`` into ``folder``."""
     paths = [folder / f"{name}.{ending}" for ending in ("svg", "png", "vl.json")]
     # Described once and drawn once: the chart's own `save` would do both for every form.
-    description = chart.to_json(indent=None)
+    description = _described(chart)
     drawing = vl_convert.vegalite_to_svg(description, vl_version=VEGA_LITE)
     paths[0].write_text(drawing, encoding="utf-8")
     paths[1].write_bytes(vl_convert.svg_to_png(drawing, scale=2))

@@ -1,6 +1,5 @@
 """Pages: single HTML files that open from disk without a network. Every text is escaped; charts are live."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +10,7 @@ import altair as alt
 import jinja2
 import vl_convert
 
+from attnlab.reports.charts import Description, describe
 from attnlab.training.files import write_atomically
 
 
@@ -20,14 +20,17 @@ class Section:
 
     heading: str
     paragraphs: Sequence[str] = ()
-    chart: alt.TopLevelMixin | None = None
+    chart: alt.TopLevelMixin | Description | None = None
     caption: str = ""
     table: Sequence[Mapping[str, Any]] = ()
 
 
 def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -> None:
     """Write the page in one move."""
-    specs = [None if section.chart is None else json.loads(section.chart.to_json(indent=None)) for section in sections]
+    specs = [
+        describe(section.chart) if isinstance(section.chart, alt.TopLevelMixin) else section.chart
+        for section in sections
+    ]
     text = _template().render(
         title=title, lead=lead, parts=list(zip(sections, specs, strict=True)), script=_vega() if any(specs) else ""
     )

@@ -8,11 +8,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import PRESETS, Finding
 from attnlab.experiments.result import read_result
+from attnlab.reports.charts import Description
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class WrittenResult:
         """The same with numbers as a reader wants them."""
         return [{column: shown(value) for column, value in line.items()} for line in self.lines(name)]
 
-    def charts(self) -> list[tuple[str, alt.TopLevelMixin]]:
+    def charts(self) -> list[tuple[str, Description]]:
         """Its figures by name."""
         return [(name, _read_chart(self.folder / "figures" / f"{name}.vl.json")) for name in self.document["figures"]]
 
@@ -82,14 +81,14 @@ def in_words(name: str) -> str:
     return name.replace("_", " ").replace("-", " ")
 
 
-def chart_title(chart: alt.TopLevelMixin, name: str) -> str:
+def chart_title(chart: Description, name: str) -> str:
     """What the chart says it shows, else its file's ``name``."""
-    title = json.loads(chart.to_json(indent=None)).get("title", "")
+    title = chart.get("title", "")
     text = title.get("text", "") if isinstance(title, dict) else title
     return " ".join(text) if isinstance(text, list) else text or in_words(name)
 
 
-def _read_chart(path: Path) -> alt.TopLevelMixin:
+def _read_chart(path: Path) -> Description:
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -98,5 +97,4 @@ def _read_chart(path: Path) -> alt.TopLevelMixin:
         raise UsageError(f"{path} is no chart ({error}); run the experiment again.") from None
     if not isinstance(description, dict) or "vega-lite" not in str(description.get("$schema")):
         raise UsageError(f"{path} is no chart (it does not name Vega-Lite's schema); run the experiment again.")
-    chart: alt.TopLevelMixin = alt.Chart.from_dict(description)
-    return chart
+    return description

@@ -170,7 +170,7 @@ class _Training:
             )
             self.run.set_status("failed", self.step, sentence)
             raise RunFailed(sentence)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self.optimiser.step()
         self.step += 1
         self.updates += 1

@@ -26,6 +26,14 @@ from attnlab.training.topics import SstProblem, TopicProblem
 from attnlab.training.trained import choose_trained
 
 
+class Loss(Protocol):
+    """What an update goes down: a scalar tensor, or one that was found together with its gradients."""
+
+    def detach(self) -> Tensor: ...
+
+    def backward(self) -> None: ...
+
+
 class Problem(Protocol):
     """What the training loop needs to know."""
 
@@ -36,7 +44,7 @@ class Problem(Protocol):
         """The parameters that the optimiser changes, by name."""
         ...
 
-    def loss(self, step: int) -> Tensor:
+    def loss(self, step: int) -> Loss:
         """The loss that update number ``step`` (from 0) goes down."""
         ...
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import UsageError
-from attnlab.models.topic import BagIndex, TopicModel, bag_sum, index_bags, mean_loss, one_hot
+from attnlab.models.topic import BagIndex, FoundLoss, TopicModel, bag_sum, index_bags, mean_loss, one_hot
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.batch import Bags
 from attnlab.tasks.topics import Split, split
@@ -40,7 +40,7 @@ class BagProblem:
     def trained_parameters(self) -> dict[str, nn.Parameter]:
         return self._trained
 
-    def loss(self, step: int) -> Tensor:
+    def loss(self, step: int) -> Tensor | FoundLoss:
         bags, index, right = self.train_bags, self.train_index, self.train_right
         if self.spec.batch is not None:
             generator = numpy_generator(self.spec.data_seed, "training", step)
