@@ -1,7 +1,10 @@
 """The page of a result: what lies on disk, in words, with the paper's figure in its own axes."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import altair as alt
 import pytest
@@ -141,6 +144,16 @@ def test_the_papers_figure_is_drawn_from_all_our_seeds_up_to_its_end(tmp_path):
     assert {"series": "permutations of 40", "x": 190, "y": 0.6, "y2": 0.7} in read_off
     assert {"series": "40 of 60", "x": 20, "y": 0.25} in read_off
     assert all(mark["encoding"]["x"] == lines["encoding"]["x"] for mark in marks), "the same axes"
+
+
+def test_the_same_result_has_the_same_page_whatever_order_python_gives_sets(tmp_path):
+    put(tmp_path / "copying")
+    pages = []
+    for seed in ("1", "2"):
+        command = [sys.executable, "-m", "attnlab", "report", "copying", "--results", str(tmp_path)]
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, check=True, capture_output=True)
+        pages.append((tmp_path / "copying" / "report.html").read_bytes())
+    assert pages[0] == pages[1]
 
 
 def test_it_is_said_where_nothing_can_be_read_off_the_original(tmp_path):

@@ -100,10 +100,9 @@ class PaperFigure(_Record):
 
 def _drawn(label: str, mark: Mark, x: alt.X, y: alt.Y) -> alt.Chart:
     """A reading of the series ``label``: a black diamond, or a rule where it is a range."""
-    data = alt.InlineData(values=[{"series": label, **mark.model_dump(exclude_none=True)}])
-    chart: alt.Chart = alt.Chart(data).encode(
-        x=x, y=y, tooltip=["series:N", *(f"{name}:Q" for name in mark.model_fields_set)]
-    )
+    read = mark.model_dump(exclude_none=True)
+    data = alt.InlineData(values=[{"series": label, **read}])
+    chart: alt.Chart = alt.Chart(data).encode(x=x, y=y, tooltip=["series:N", *(f"{name}:Q" for name in read)])
     if mark.x2 is None and mark.y2 is None:
         chart = chart.mark_point(color="black", shape="diamond", filled=True, size=45, opacity=1)
     else:
