@@ -130,9 +130,10 @@ def _settled(experiment: Experiment, order: Order, store: RunStore) -> set[str]:
 
 
 def _timed(job: Job) -> tuple[float, float, int]:
-    """Seconds of an update, seconds of an evaluation, bytes of a checkpoint.
+    """CPU seconds of an update, CPU seconds of an evaluation, bytes of a checkpoint.
 
-    An evaluation is timed on few examples and reckoned up, since one of long texts takes minutes.
+    An evaluation is timed on few examples and reckoned up, since one of long texts takes minutes. What else runs on
+    the machine meanwhile does not count.
     """
     few = min(job.spec.evaluation_batch, TIMED_EXAMPLES)
     with threads(1):
@@ -140,14 +141,14 @@ def _timed(job: Job) -> tuple[float, float, int]:
         optimiser = job.spec.optimiser.build(list(problem.trained_parameters().values()))
         clock = []
         for step in range(4):
-            started = time.perf_counter()
+            started = time.process_time()
             optimiser.zero_grad()
             problem.loss(step).backward()
             optimiser.step()
-            clock.append(time.perf_counter() - started)
-        started = time.perf_counter()
+            clock.append(time.process_time() - started)
+        started = time.process_time()
         problem.evaluate(0)
-        evaluation = (time.perf_counter() - started) * job.spec.evaluation_batch / few
+        evaluation = (time.process_time() - started) * job.spec.evaluation_batch / few
     weights = sum(p.numel() * p.element_size() for p in problem.model.parameters())
     moments = 2 * sum(p.numel() * p.element_size() for p in problem.trained_parameters().values())
     return min(clock[1:]), evaluation, weights + moments

@@ -82,7 +82,7 @@ SCALES: dict[Preset, Scale] = {
 }
 SAMPLES: dict[Preset, dict[Variant, Sample]] = {
     "quick": {RELEASED: Sample(5, 10, 3, 1, 2, {2: 2})},
-    "reduced": {RELEASED: Sample(30, 60, 10, 6, 20, {2: 30, 4: 30})},
+    "reduced": {RELEASED: Sample(20, 60, 10, 6, 20, {2: 20, 4: 20})},
     "paper": {RELEASED: Sample(60, 90, 14, 8, 20, {2: 60, 4: 60}), TEXT: Sample(20, 80, 14, 8, 10)},
 }
 
