@@ -37,6 +37,15 @@ def test_a_sweep_shows_step_rate_time_left_accuracy_and_the_whole(make_spec, mon
     assert "seed 0" not in shown
 
 
+def test_a_sweep_says_whom_it_waits_for_as_long_as_it_does(make_spec):
+    jobs = [Job("seed 0", make_spec(0), Schedule.every(10, steps=100))]
+    display = SweepDisplay(jobs)
+    display.report(jobs[0], Event(0, "waits", error="Run a1 is in use by process 7 on [host]."))
+    assert "Run a1 is in use by process 7 on [host]." in printed(display)
+    display.report(jobs[0], Event(0, "moved", 0))
+    assert "in use" not in printed(display)
+
+
 @pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00"), (61.4, "1:01"), (3723, "1:02:03"), (None, "-")])
 def test_clock(seconds, shown):
     assert clock(seconds) == shown

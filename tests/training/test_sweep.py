@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,38 @@ def test_a_failing_run_is_named_and_the_others_finish(make_spec, store):
     assert set(swept.finished) == {job.spec.id for job in jobs[1:]}
     assert list(swept.failed) == ["bad"]
     assert "learning rate 1e+38" in swept.failed["bad"]
+
+
+def test_a_run_that_another_process_trains_is_waited_for_and_that_is_told(make_spec, store):
+    jobs = make_jobs(make_spec, [0])
+    with ExitStack() as elsewhere:
+        elsewhere.enter_context(store.run(jobs[0].spec.id).locked())
+        events = []
+
+        def report(job, event):
+            events.append(event)
+            if event.kind == "waits":
+                elsewhere.close()
+
+        swept = sweep(jobs, store, LocalEngine(1), report)
+    assert [event.kind for event in events[:2]] == ["began", "waits"]
+    assert f"process {os.getpid()} on" in events[1].error
+    assert set(swept.finished) == {jobs[0].spec.id}
+
+
+def test_a_sweep_that_waits_can_be_stopped(make_spec, store, monkeypatch):
+    """Its worker ends by itself when told to; it has nothing to save and need not be killed."""
+    jobs = make_jobs(make_spec, [0])
+    killed = []
+    monkeypatch.setattr(subprocess.Popen, "kill", lambda process: killed.append(process) or process.send_signal(9))
+
+    def report(job, event):
+        if event.kind == "waits":
+            raise KeyboardInterrupt
+
+    with store.run(jobs[0].spec.id).locked(), pytest.raises(KeyboardInterrupt):
+        sweep(jobs, store, LocalEngine(1), report)
+    assert killed == []
 
 
 def test_a_worker_that_is_killed_fails_its_run_only(make_spec, store):

@@ -33,10 +33,12 @@ class Job:
 
 @dataclass(frozen=True)
 class Event:
-    """News of job number ``job``: it began, moved on to ``step``, ended, or failed with the sentence ``error``."""
+    """News of job number ``job``: it began, waits for the process that ``error`` names to leave the run alone, moved on
+    to ``step``, ended, or failed with the sentence ``error``.
+    """
 
     job: int
-    kind: Literal["began", "moved", "finished", "failed"]
+    kind: Literal["began", "waits", "moved", "finished", "failed"]
     step: int = 0
     row: Row | None = None
     error: str = ""

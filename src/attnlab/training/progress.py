@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
 from attnlab.training.engine import Event, Job
 from attnlab.training.loop import Observer
@@ -28,6 +29,7 @@ class Line:
     first_step: int | None = None
     step: int = 0
     accuracy: float | None = None
+    waits: str = ""
     prospect: "Prospect" = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,6 +94,7 @@ class SweepDisplay:
             self.behind += job.schedule.steps
             return
         line = self.lines.setdefault(job.label, Line(job, now))
+        line.waits = event.error if event.kind == "waits" else ""
         if event.kind == "moved":
             if line.first_step is None:
                 line.first_step, line.began = event.step, now
@@ -117,6 +120,7 @@ class SweepDisplay:
                 "" if line.accuracy is None else f"{line.accuracy:.3f}",
                 *([line.prospect.told] if self.judged else []),
             )
+        waiting = [line.waits for line in self.lines.values() if line.waits]
         reached = self.behind + sum(line.step for line in self.lines.values())
         spent = now - self.began
         left = spent * (self.total - reached) / reached if reached else None
@@ -127,7 +131,7 @@ class SweepDisplay:
             ProgressBar(total=self.total or 1, completed=reached, width=32),
             f"{clock(spent)} gone, at most {clock(left)} left",
         )
-        return Group(table, whole)
+        return Group(table, *map(Text, waiting), whole)
 
 
 def clock(seconds: float | None) -> str:

@@ -13,7 +13,7 @@ import time
 import warnings
 from typing import Any, TextIO
 
-from attnlab.errors import AttnlabError
+from attnlab.errors import AttnlabError, RunBusy
 from attnlab.training.environment import keep_memory
 from attnlab.training.loop import Interrupted, train
 from attnlab.training.metrics import Row
@@ -24,6 +24,10 @@ from attnlab.training.store import RunStore
 
 NEWS_INTERVAL = 0.25
 """Seconds between reports of a run that merely moves on."""
+PATIENCE = 0.5
+"""Seconds for which a run that another process trains is waited for before this is told, and told again."""
+
+Jobs = queue.SimpleQueue[dict[str, Any] | None]
 
 
 def main(store_path: str, device: str) -> None:
@@ -33,16 +37,21 @@ def main(store_path: str, device: str) -> None:
     events = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     sys.stdout = sys.stderr
     stopping = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    jobs: Jobs = queue.SimpleQueue()  # the one queue into which a signal's handler may put
+
+    def stop(*_: object) -> None:
+        stopping.set()
+        jobs.put(None)
+
+    signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    jobs: queue.Queue[dict[str, Any] | None] = queue.Queue()
     threading.Thread(target=_read, args=(jobs, stopping), daemon=True).start()
     store = RunStore(store_path)
     while (job := jobs.get()) is not None and not stopping.is_set():
         _work(job, store, device, events, stopping)
 
 
-def _read(jobs: "queue.Queue[dict[str, Any] | None]", stopping: threading.Event) -> None:
+def _read(jobs: Jobs, stopping: threading.Event) -> None:
     """Take jobs until the parent closes the pipe; a parent that dies closes it too, in the middle of a run."""
     for line in sys.stdin:
         jobs.put(json.loads(line))
@@ -55,8 +64,11 @@ def _work(job: dict[str, Any], store: RunStore, device: str, events: TextIO, sto
     last_news = 0.0
 
     def tell(kind: str, step: int = 0, row: Row | None = None, error: str = "") -> None:
-        events.write(json.dumps({"job": number, "kind": kind, "step": step, "row": row, "error": error}) + "\n")
-        events.flush()
+        try:
+            events.write(json.dumps({"job": number, "kind": kind, "step": step, "row": row, "error": error}) + "\n")
+            events.flush()
+        except OSError:  # nobody listens any more: the run is saved where it is, like any that is told to stop
+            stopping.set()
 
     def observe(step: int, row: Row | None) -> None:
         nonlocal last_news
@@ -68,8 +80,16 @@ def _work(job: dict[str, Any], store: RunStore, device: str, events: TextIO, sto
     try:
         tell("began")
         spec, schedule = validated(RunSpec, job["spec"]), validated(Schedule, job["schedule"])
-        trained = train(spec, schedule, store, observe=observe, interrupted=stopping.is_set, device=device)
-        tell("finished", trained.step, trained.rows[-1] if trained.rows else None)
+        while not stopping.is_set():
+            try:
+                trained = train(
+                    spec, schedule, store, observe=observe, interrupted=stopping.is_set, device=device, wait=PATIENCE
+                )
+            except RunBusy as busy:
+                tell("waits", error=str(busy))
+            else:
+                tell("finished", trained.step, trained.rows[-1] if trained.rows else None)
+                return
     except Interrupted:
         return
     except AttnlabError as error:
@@ -80,7 +100,4 @@ def _work(job: dict[str, Any], store: RunStore, device: str, events: TextIO, sto
 
 if __name__ == "__main__":
     warnings.simplefilter("always")
-    try:
-        main(*sys.argv[1:])
-    except BrokenPipeError:
-        sys.exit(1)
+    main(*sys.argv[1:])
