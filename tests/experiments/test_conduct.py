@@ -2,6 +2,7 @@
 
 import csv
 import json
+import time
 from collections.abc import Mapping
 
 import altair as alt
@@ -15,6 +16,7 @@ from attnlab.experiments.result import write_result
 from attnlab.training.engine import Job, LocalEngine
 from attnlab.training.loop import Trained, train
 from attnlab.training.model_spec import AdamSpec, Seq2SeqSpec
+from attnlab.training.problem import PairProblem
 from attnlab.training.schedule import Schedule
 from attnlab.training.spec import RunSpec
 from attnlab.training.store import RunStore
@@ -120,6 +122,19 @@ def test_the_estimate_shrinks_with_what_is_there(store, tmp_path):
     conduct(Small(), Order("quick"), store, LocalEngine(1), tmp_path, command="x")
     after = estimate(Small(), Order("quick"), store)
     assert (after.runs, after.to_train, after.updates, after.cpu_hours) == (2, 0, 0, 0)
+
+
+def test_the_estimate_does_not_count_the_time_that_others_take(store, monkeypatch):
+    """On a busy machine an update waits for its turn; that costs no CPU hours."""
+    real = PairProblem.loss
+
+    def held_up(problem, step):
+        time.sleep(0.2)
+        return real(problem, step)
+
+    monkeypatch.setattr(PairProblem, "loss", held_up)
+    told = estimate(Small(), Order("quick"), store)
+    assert 0 < told.cpu_hours * 3600 < told.updates * 0.2
 
 
 def test_a_result_that_cannot_be_written_is_told_in_a_sentence(tmp_path):
