@@ -1,7 +1,7 @@
 """What a page says beside a result's own figures: its question, and the paper's figure drawn from our runs.
 
-The words and readings stand in ``pages.toml``. A paper's figure is drawn of its own quantities and colours, every
-seed a line; black marks are what can be read off the original, which for most is nothing: their text alone is known.
+The words and readings stand in ``pages.toml``. Ours shows the same quantities as the paper's figure in the same
+colours, every seed a line; black marks are what can be read off the original. Of most only the text is known.
 """
 
 import tomllib
