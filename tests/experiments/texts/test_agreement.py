@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 from tests.news import write_news
 
 from attnlab.agreement.measures import top_agreement
@@ -178,14 +179,75 @@ def test_xi_near_the_untrained_performance_fails():
     assert in_context("alpha, beta", context, untrained=0.5, best=0.9).verdict == "fails"
 
 
-def test_one_comparison_run_has_no_interval_and_decides_nothing():
-    context = Context(agreements(RISING[:1], BETTER[:1], 0.3), "alpha, beta", "expected", best=0.9)
+def one_run(texts, accuracy, levels):
+    """A single comparison run whose attention agrees so on each text, (steps, texts), and one agreement by text."""
+    texts = np.asarray(texts, dtype=float)
+    steps = tuple(range(0, 10 * len(texts), 10))
+    found = {
+        "alpha, alpha(step)": Series("alpha, alpha(step)", steps, dict.fromkeys(MEASURES, texts[None])),
+        "alpha, beta": series("alpha, beta", levels),
+    }
+    return Agreements("valid", found, np.full(texts.shape[1], 0.1), np.asarray([accuracy], dtype=float))
+
+
+def spread(shares, texts=200):
+    """Texts of which this share agrees, at every step: (steps, texts)."""
+    return np.array([np.arange(texts) < share * texts for share in shares], dtype=float)
+
+
+@pytest.mark.parametrize(("share", "step", "verdict"), [(0.25, 10, "holds"), (0.05, 0, "fails"), (0.9, None, "holds")])
+def test_one_comparison_run_is_decided_over_examples(share, step, verdict):
+    found = one_run(spread([0.1, 0.4, 0.6, 0.8]), BETTER[0], spread([share])[0])
+    context = Context(found, "alpha, beta", "expected", best=0.9)
+    part = in_context("alpha, beta", context, untrained=0.5, best=0.9)
+    assert (context.step, part.over, part.verdict) == (step, "examples", verdict)
+    assert part.interval[0] - 1e-9 <= part.effect <= part.interval[1] + 1e-9
+    assert "One comparison run" in part.detail
+
+
+def test_an_agreement_near_a_step_of_the_curve_is_read_with_the_doubt_of_its_texts():
+    # 0.39 and 0.40 of 200 texts: drawn again, the order of the two changes unless both count the same texts.
+    curve = spread([0.1, 0.4, 0.6, 0.8])
+    together = Context(one_run(curve, BETTER[0], spread([0.39])[0]), "alpha, beta", "expected", best=0.9)
+    apart = Context(one_run(curve, BETTER[0], spread([0.39])[0][::-1]), "alpha, beta", "expected", best=0.9)
+    assert together.step == apart.step == 10
+    assert together.interval == pytest.approx((0.7, 0.8))  # where no text of the difference is drawn, none exceeds
+    assert apart.interval[1] > 0.7
+
+
+def test_undefined_texts_are_left_out_of_a_single_run_too():
+    curve = np.hstack([spread([0.1, 0.4, 0.6, 0.8]), np.full((4, 50), np.nan)])
+    levels = np.append(spread([0.25])[0], np.full(50, np.nan))
+    context = Context(one_run(curve, BETTER[0], levels), "alpha, beta", "expected", best=0.9)
+    assert (context.step, context.performance) == (10, 0.7)
+    assert context.interval == pytest.approx((0.7, 0.7))
+
+
+def test_one_run_and_one_text_decide_nothing():
+    found = one_run([[0.1], [0.4], [0.6], [0.8]], BETTER[0], [0.3])
+    context = Context(found, "alpha, beta", "expected", best=0.9)
     assert context.interval is None
     assert in_context("alpha, beta", context, untrained=0.5, best=0.9).verdict == "undecided"
+    assert rises_together(found).verdict == "undecided"
+
+
+@pytest.mark.parametrize(("agree", "verdict"), [(RISING, "holds"), ([row[::-1] for row in RISING], "fails")])
+def test_agreement_and_performance_rise_together(agree, verdict):
+    assert rises_together(agreements(agree, BETTER[: len(agree)], 0.3)).verdict == verdict
 
 
 @pytest.mark.parametrize(
-    ("agree", "verdict"), [(RISING, "holds"), ([row[::-1] for row in RISING], "fails"), (RISING[:1], "undecided")]
+    ("shares", "verdict"),
+    [([0.1, 0.4, 0.6, 0.8], "holds"), ([0.8, 0.6, 0.4, 0.1], "fails"), ([0.5, 0.4, 0.45, 0.5], "undecided")],
 )
-def test_agreement_and_performance_rise_together(agree, verdict):
-    assert rises_together(agreements(agree, BETTER[: len(agree)], 0.3)).verdict == verdict
+def test_with_one_run_they_rise_together_over_examples(shares, verdict):
+    texts = spread(shares)
+    generator = np.random.default_rng(0)
+    for row in texts:
+        generator.shuffle(row)
+    found = one_run(texts, BETTER[0], texts[0])
+    part = rises_together(found)
+    assert (part.over, part.verdict) == ("examples", verdict)
+    expected = stats.spearmanr(texts.mean(axis=1), BETTER[0]).statistic
+    assert part.effect == pytest.approx(expected)
+    assert part.interval[0] - 1e-9 <= part.effect <= part.interval[1] + 1e-9

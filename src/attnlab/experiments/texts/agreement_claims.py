@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import stats
 
-from attnlab.agreement.intervals import interval_over_examples, interval_over_seeds
+from attnlab.agreement.intervals import Interval, interval_over_examples, interval_over_seeds
 from attnlab.experiments.claims import Finding, Part, Verdict
 from attnlab.experiments.texts.text_agreement import Agreements, Series
-from attnlab.experiments.texts.text_context import IN_CONTEXT, Context
+from attnlab.experiments.texts.text_context import IN_CONTEXT, Context, drawn_texts, mean_of_drawn
 from attnlab.experiments.texts.text_parts import far_exceeds
 
 FIGURES = {
@@ -85,20 +85,26 @@ def in_context(name: str, context: Context, untrained: float, best: float) -> Pa
     gain = context.read - untrained
     told = "never exceeded, read as the best" if context.performance is None else f"{context.performance:.3f}"
     detail = f"xi {told}; untrained {untrained:.3f}, best {best:.3f}."
+    if context.over == "examples":
+        detail += " One comparison run."
     if context.interval is None:
-        return Part(f"xi({name})", "undecided", gain, None, "comparison seeds", detail + " One comparison run only.")
+        return Part(f"xi({name})", "undecided", gain, None, context.over, detail + " One text has no interval.")
     interval = (context.interval[0] - untrained, context.interval[1] - untrained)
     verdict: Verdict = "undecided"
     if interval[0] > 0 and gain >= CONTEXT_LEAST * (best - untrained):
         verdict = "holds"
     elif interval[1] < CONTEXT_LEAST * (best - untrained):
         verdict = "fails"
-    return Part(f"xi({name})", verdict, gain, interval, "comparison seeds", detail)
+    return Part(f"xi({name})", verdict, gain, interval, context.over, detail)
 
 
 def rises_together(valid: Agreements) -> Part:
-    """Rank correlation of A(alpha, alpha(step)) and accuracy up to each comparison run's best evaluation."""
+    """Rank correlation of A(alpha, alpha(step)) and accuracy up to each comparison run's best evaluation.
+
+    The interval is over comparison runs, or over examples where there is one run.
+    """
     name = "A(alpha, alpha(step)) and accuracy"
+    over = "comparison seeds" if len(valid.accuracy) > 1 else "examples"
     values = []
     for agree, accuracy in zip(valid.seeds_agree["expected"], valid.accuracy, strict=True):
         upto = int(accuracy.argmax()) + 1
@@ -106,14 +112,35 @@ def rises_together(valid: Agreements) -> Part:
             values.append(float(stats.spearmanr(agree[:upto], accuracy[:upto]).statistic))
     known = [value for value in values if np.isfinite(value)]
     if not known:
-        return Part(name, "undecided", None, None, "comparison seeds", "No run has three evaluations up to its best.")
-    value, interval = float(np.mean(known)), interval_over_seeds(known)
+        return Part(name, "undecided", None, None, over, "No run has three evaluations up to its best.")
+    value = float(np.mean(known))
+    interval = bounds(interval_over_seeds(known)) if len(valid.accuracy) > 1 else correlations_over_examples(valid)
     detail = f"Spearman's correlation {value:.2f}, mean over {len(known)} comparison run{'s' * (len(known) > 1)}."
     if interval is None:
-        return Part(name, "undecided", value, None, "comparison seeds", detail + " One run has no interval over seeds.")
+        return Part(name, "undecided", value, None, over, detail + f" One of the {over} has no interval.")
     verdict: Verdict = "undecided"
-    if interval.low > 0 and value >= RISES_LEAST:
+    if interval[0] > 0 and value >= RISES_LEAST:
         verdict = "holds"
-    elif interval.high < RISES_LEAST:
+    elif interval[1] < RISES_LEAST:
         verdict = "fails"
-    return Part(name, verdict, value, (interval.low, interval.high), "comparison seeds", detail)
+    return Part(name, verdict, value, interval, over, detail)
+
+
+def correlations_over_examples(valid: Agreements) -> tuple[float, float] | None:
+    """The same correlation of a single comparison run, its texts drawn again; None for a single text."""
+    followed, (accuracy,) = valid.followed("expected"), valid.accuracy
+    texts, upto = followed.shape[1], int(accuracy.argmax()) + 1
+    if texts == 1:
+        return None
+    curves = mean_of_drawn(followed[:upto], drawn_texts(texts, "rises together"))
+    ranks, against = stats.rankdata(curves, axis=1), stats.rankdata(accuracy[:upto])
+    ranks, against = ranks - ranks.mean(axis=1, keepdims=True), against - against.mean()
+    spread = np.linalg.norm(ranks, axis=1) * np.linalg.norm(against)
+    correlations = np.divide(ranks @ against, spread, out=np.zeros(len(ranks)), where=spread > 0)
+    low, high = np.quantile(correlations, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def bounds(interval: Interval | None) -> tuple[float, float] | None:
+    """An interval as a part has it."""
+    return None if interval is None else (interval.low, interval.high)

@@ -42,10 +42,7 @@ class Series:
         """Each text's value at the pair's best evaluation, mean over pairs: (texts,)."""
         values = self.values[measure]
         chosen = values[np.arange(len(values)), self.best(measure)]
-        told: Floats = np.full(chosen.shape[1], np.nan)
-        defined = ~np.isnan(chosen)
-        np.divide(np.where(defined, chosen, 0).sum(0), defined.sum(0), out=told, where=defined.any(axis=0))
-        return told
+        return mean_over_pairs(chosen)
 
     def value(self, measure: str = "expected") -> float:
         """The paper's figure: the largest over evaluations, mean over pairs."""
@@ -84,6 +81,10 @@ class Agreements:
         series = self.series["alpha, alpha(step)"]
         runs = len(self.accuracy)
         return {m: series.curve(m).reshape(-1, runs, len(series.steps)).mean(axis=0) for m in MEASURES}
+
+    def followed(self, measure: str) -> Floats:
+        """A(alpha, alpha(step)) text by text, mean over all pairs of runs: (steps, texts)."""
+        return mean_over_pairs(self.series["alpha, alpha(step)"].values[measure])
 
 
 def measure(runs: TextRuns, split: str) -> Agreements:
@@ -131,6 +132,14 @@ def measure(runs: TextRuns, split: str) -> Agreements:
         runs.chance(split),
         np.stack([runs.curve(run, performance) for run in comparisons]),
     )
+
+
+def mean_over_pairs(values: Floats) -> Floats:
+    """``(pairs, ...)`` to (...): the mean of what is defined, NaN where nothing is."""
+    defined = ~np.isnan(values)
+    mean: Floats = np.full(values.shape[1:], np.nan)
+    np.divide(np.where(defined, values, 0).sum(0), defined.sum(0), out=mean, where=defined.any(axis=0))
+    return mean
 
 
 def compared(u: ScoreField, v: ScoreField) -> dict[str, Floats]:
