@@ -7,19 +7,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from attnlab.errors import UsageError
-from attnlab.models.topic import (
-    NARROW,
-    BagAttention,
-    FoundLoss,
-    Narrow,
-    TopicModel,
-    bag_sum,
-    bag_sums,
-    index_bags,
-    make_classifier,
-    mean_loss,
-    one_hot,
-)
+from attnlab.models.bag_attention import NARROW, BagAttention, FoundLoss, bag_sum, bag_sums, index_bags
+from attnlab.models.topic import Narrow, TopicModel, make_classifier, mean_loss, one_hot
 
 WORDS = 11
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import RunFailed, UsageError
-from attnlab.models.topic import index_bags
+from attnlab.models.bag_attention import index_bags
 from attnlab.training.loop import train
 from attnlab.training.model_spec import AdamSpec, SgdSpec, TopicModelSpec
 from attnlab.training.problem import build_problem

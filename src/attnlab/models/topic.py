@@ -3,215 +3,33 @@
     s_w = q^T kappa_w                                       score of a word, the same in every sentence
     nu_bar(chi) = sum_{w in chi} nu_w e^{s_w} / Z(chi)      context vector, Z(chi) = sum_{w in chi} e^{s_w}
 
-Because scores belong to words, not to positions, a whole corpus is two sparse products an update (`BagAttention`): its
-cost is linear in the number of words of all sentences and does not depend on how they are distributed.
+The attention itself is in `attnlab.models.bag_attention`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from attnlab.errors import UsageError
+from attnlab.models.bag_attention import (
+    NARROW,
+    BagAttention,
+    BagIndex,
+    FoundLoss,
+    attend_tokens,
+    layered_bag_loss,
+    weights_in_bags,
+)
 from attnlab.models.initial import linear
 from attnlab.models.recurrent import Recurrent
 from attnlab.seeds import torch_generator
 
 ClassifierKind = Literal["fixed", "orthonormal", "linear", "layers"]
 Below = Literal["nothing", "linear", "lstm"]
-
-NARROW = 64
-"""Numbers in a row that are copied in less time than a word is looked up once more."""
-
-
-@dataclass(frozen=True)
-class BagIndex:
-    """Sentences as lists of words, and the same turned round: words as lists of the sentences they stand in.
-
-    ``words`` (tokens,) and ``offsets`` (sentences + 1,) as in a ragged array, ``sentence`` (tokens,) where each word
-    stands; ``sentences`` (tokens,) the same sorted by word, with ``word_offsets`` (vocabulary + 1,). A word that stands
-    twice in a sentence is listed twice both ways. All are 32-bit: an update reads little else, and reads it twice.
-    """
-
-    words: Tensor
-    offsets: Tensor
-    sentence: Tensor
-    sentences: Tensor
-    word_offsets: Tensor
-
-
-def index_bags(words: Tensor, offsets: Tensor, vocabulary: int) -> BagIndex:
-    """The index of sentences given as ``words`` (tokens,) and ``offsets`` (sentences + 1,)."""
-    lengths = offsets.diff()
-    if not len(lengths) or int(lengths.min()) < 1:
-        raise UsageError("Attention needs at least one sentence, and at least one word in each.")
-    if int(words.min()) < 0 or int(words.max()) >= vocabulary:
-        raise UsageError(f"Word ids lie between 0 and {vocabulary - 1}; these have {words.min()} to {words.max()}.")
-    sentence = torch.repeat_interleave(torch.arange(len(lengths), device=words.device), lengths)
-    order = torch.argsort(words, stable=True)
-    counts = torch.bincount(words, minlength=vocabulary)
-    word_offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    parts = (words, offsets, sentence, sentence[order], word_offsets)
-    return BagIndex(*(part.to(torch.int32) for part in parts))
-
-
-def bag_sum(table: Tensor, rows: Tensor, offsets: Tensor) -> Tensor:
-    """Sums of rows of ``table`` (rows, d), one for each bag: (bags, d); an empty bag gives zeros."""
-    return functional.embedding_bag(rows, table, offsets, mode="sum", include_last_offset=True)
-
-
-def bag_sums(table: Tensor, factor: Tensor, column: Tensor, rows: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
-    """`bag_sum` of ``table`` (rows, d) times ``factor`` (rows, 1) and of ``column`` (rows, 1), narrow ones in one call.
-
-    Gives (bags, d) and (bags, 1).
-    """
-    if table.shape[1] > NARROW:
-        return bag_sum(table * factor, rows, offsets), bag_sum(column, rows, offsets)
-    sums, size = bag_sum(_joined(table, factor, column), rows, offsets), table.shape[1]
-    return sums[:, :size], sums[:, size : size + 1]
-
-
-def _joined(table: Tensor, factor: Tensor, column: Tensor) -> Tensor:
-    """``table`` (rows, d) times ``factor`` (rows, 1), ``column`` (rows, 1) behind it, zeros up to ``_width``.
-
-    The product is written where it will stand: what is put together from parts would be copied once more.
-    """
-    size = table.shape[1]
-    joined = table.new_zeros(len(table), _width(size))
-    torch.mul(table, factor, out=joined[:, :size])
-    joined[:, size : size + 1] = column
-    return joined
-
-
-def _width(size: int) -> int:
-    """Columns of a table of ``size`` and one more: a multiple of 4, which products take half the time with."""
-    return -(-(size + 1) // 4) * 4
-
-
-class BagAttention(torch.autograd.Function):
-    """Context vectors (sentences, d) from values (vocabulary, d) and scores (vocabulary,).
-
-    With e_w = exp(s_w) and G the gradient by the context vectors, the gradient is sums over each word's sentences:
-
-        dl/dnu_w = e_w P_w,               P_w = sum_{chi with w} G / Z
-        dl/ds_w  = e_w (nu_w^T P_w - r_w), r_w = sum_{chi with w} nu_bar^T G / Z
-    """
-
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, scores: Tensor, bags: BagIndex) -> Tensor:
-        context, weights, normaliser = _attended(values, scores, bags)
-        ctx.save_for_backward(values, weights, normaliser, context)
-        ctx.bags = bags
-        return context
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
-        values, weights, normaliser, context = ctx.saved_tensors
-        return *_gradients(gradients[0].contiguous(), values, weights, normaliser, context, ctx.bags), None
-
-
-class FoundLoss:
-    """A loss found together with its gradients. It is used as a tensor's is: `backward` hands them out."""
-
-    def __init__(self, value: Tensor, gradients: Mapping[Tensor, Tensor]) -> None:
-        self.value, self.gradients = value, gradients
-
-    def detach(self) -> Tensor:
-        """The loss, a scalar."""
-        return self.value
-
-    def backward(self) -> None:
-        """Add its gradient to that of each parameter."""
-        for parameter, gradient in self.gradients.items():
-            parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
-
-
-@torch.no_grad()
-def layered_bag_loss(
-    embedding: nn.Parameter,
-    key: nn.Parameter,
-    query: nn.Parameter,
-    layers: Sequence[nn.Linear],
-    bags: BagIndex,
-    right: Tensor,
-) -> FoundLoss:
-    """Mean negative log-likelihood of linear layers with ReLU between them over bag attention, there and back at once.
-
-    With p the softmax of the last layer and y = ``right`` (topics, sentences) the right classes as ones and zeros, the
-    loss pushes the last layer by (p - y) / N; that goes back through the layers, and on as in `BagAttention`. It is
-    what its parts would give one after the other, without the bookkeeping between them.
-
-    Features are the outer dimension throughout, since so few are handled faster that way, and the context vectors are
-    never made: with the first layer W in the block matrix B = [[W, 0], [0, 1]] the sums [Z nu_bar, Z] go through B to
-    [Z W nu_bar, Z], and B^T takes the pushes behind W, and nu_bar^T G, back to [G, nu_bar^T G]. Tables of d + 1 columns
-    have zeros behind them up to a width that products are fast with.
-    """
-    size = embedding.shape[1]
-    scores = key @ query
-    raised = scores.sub_(scores.max()).exp_()[:, None]
-    table = _joined(embedding, raised, raised)  # [e^s nu, e^s, 0]: (vocabulary, width)
-    sums = bag_sum(table, bags.words, bags.offsets)  # (sentences, width)
-    block = functional.pad(layers[0].weight, (0, table.shape[1] - size, 0, 1))  # (features + 1, width)
-    block[-1, size] = 1
-    through = block @ sums.T  # (features + 1, sentences)
-    inverse = through[-1].reciprocal()
-    outputs = read = through[:-1].mul_(inverse)  # W nu_bar
-    inputs: list[Tensor] = []  # of the layers behind the first
-    for layer in layers:
-        if layer is not layers[0]:
-            inputs.append(outputs.relu())
-            outputs = layer.weight @ inputs[-1]
-        if layer.bias is not None:
-            outputs = outputs + layer.bias[:, None]
-    told = functional.log_softmax(outputs, 0)  # (topics, sentences)
-    count = right.shape[1]
-    loss = -(told.flatten() @ right.flatten()) / count
-    pushed = told.exp_().sub_(right).div_(count)
-    found: dict[Tensor, Tensor] = {}
-    for layer, read_by_it in zip(layers[:0:-1], reversed(inputs), strict=True):
-        found[layer.weight] = pushed @ read_by_it.T
-        if layer.bias is not None:
-            found[layer.bias] = pushed.sum(1)
-        pushed = torch.ops.aten.threshold_backward(layer.weight.T @ pushed, read_by_it, 0)
-    if layers[0].bias is not None:
-        found[layers[0].bias] = pushed.sum(1)
-    pushed.mul_(inverse)
-    if layers[0].weight.requires_grad:
-        found[layers[0].weight] = (pushed @ sums)[:, :size]
-    back = torch.cat([pushed, read.mul_(pushed).sum(0, keepdim=True)]).T @ block  # (sentences, width)
-    pushes = bag_sum(back, bags.sentences, bags.word_offsets)  # [P, r, 0]: (vocabulary, width)
-    signs = raised.new_ones(pushes.shape[1])
-    signs[size] = -1
-    by_scores = table.mul_(pushes) @ signs  # e^s (nu^T P - r)
-    if embedding.requires_grad:
-        found[embedding] = pushes[:, :size] * raised
-    if key.requires_grad:
-        found[key] = torch.outer(by_scores, query)
-    if query.requires_grad:
-        found[query] = key.T @ by_scores
-    return FoundLoss(loss, {parameter: gradient for parameter, gradient in found.items() if parameter.requires_grad})
-
-
-def _attended(values: Tensor, scores: Tensor, bags: BagIndex) -> tuple[Tensor, Tensor, Tensor]:
-    """Context vectors (sentences, d); e_w (vocabulary, 1) and Z (sentences, 1), both up to the same factor."""
-    weights = (scores - scores.max()).exp()[:, None]
-    sums, normaliser = bag_sums(values, weights, weights, bags.words, bags.offsets)
-    return sums.div_(normaliser), weights, normaliser
-
-
-def _gradients(
-    gradient: Tensor, values: Tensor, weights: Tensor, normaliser: Tensor, context: Tensor, bags: BagIndex
-) -> tuple[Tensor, Tensor]:
-    """Of the values (vocabulary, d) and the scores (vocabulary,), from that of the context vectors (sentences, d)."""
-    ones = context.new_ones(context.shape[1], 1)  # sums of short rows are faster as products
-    along = (context * gradient) @ ones  # (sentences, 1)
-    inverse = 1 / normaliser
-    pushes, through_z = bag_sums(gradient, inverse, along * inverse, bags.sentences, bags.word_offsets)
-    by_values = pushes * weights  # (vocabulary, d)
-    return by_values, ((values * by_values) @ ones - through_z * weights).squeeze(1)
 
 
 @dataclass(frozen=True)
@@ -236,6 +54,7 @@ class TopicModel(nn.Module):
     what stands between the embeddings and the attention: nothing, a linear layer, or an LSTM that reads the sentence.
     Keys start at 0, embeddings at Normal(0, ``embedding_std``), the query at Normal(0, ``query_std``) in each entry.
 
+    >>> from attnlab.models.bag_attention import index_bags
     >>> model = TopicModel(9, make_classifier("linear", 4, 3, seed=0), size=4, seed=0)
     >>> bags = index_bags(torch.tensor([0, 5, 6, 1, 7]), torch.tensor([0, 3, 5]), 9)
     >>> model(bags).log_probabilities.shape
@@ -285,7 +104,7 @@ class TopicModel(nn.Module):
         scores = self.scores()
         if isinstance(self.below, Recurrent):
             tokens = self._read(self.below, bags)  # (tokens, d)
-            context = _attend_tokens(tokens, scores, bags)
+            context = attend_tokens(tokens, scores, bags)
         else:
             context = BagAttention.apply(self.values(), scores, bags)  # type: ignore[no-untyped-call]
         log_probabilities = _log_softmax(self.classifier(context))
@@ -299,7 +118,9 @@ class TopicModel(nn.Module):
         else:
             rows = _log_softmax(self.classifier(tokens))
             lexical = rows.gather(1, labels.index_select(0, bags.sentence)[:, None]).squeeze(1)
-        return TopicPrediction(log_probabilities, context, _weights(scores, bags) if attention else None, lexical)
+        return TopicPrediction(
+            log_probabilities, context, weights_in_bags(scores, bags) if attention else None, lexical
+        )
 
     def mean_loss(self, bags: BagIndex, labels: Tensor, right: Tensor) -> Tensor | FoundLoss:
         """Mean negative log-likelihood of ``labels`` (sentences,), which ``right`` is as `one_hot` has them."""
@@ -332,19 +153,6 @@ def mean_loss(log_probabilities: Tensor, labels: Tensor) -> Tensor:
     """Mean negative log-likelihood of ``labels`` (n,) under ``log_probabilities`` (n, classes)."""
     # As one example of n places, the library wants the classes outermost, which is how `_log_softmax` has them.
     return functional.nll_loss(log_probabilities.T[None], labels[None])
-
-
-def _weights(scores: Tensor, bags: BagIndex) -> Tensor:
-    """Attention alpha of every word in its sentence: (tokens,)."""
-    raised, sentence = (scores - scores.max()).exp().index_select(0, bags.words), bags.sentence
-    normaliser = raised.new_zeros(len(bags.offsets) - 1).index_add(0, sentence, raised)
-    return raised / normaliser.index_select(0, sentence)
-
-
-def _attend_tokens(tokens: Tensor, scores: Tensor, bags: BagIndex) -> Tensor:
-    """Context vectors (sentences, d) of values that differ from place to place, ``tokens`` (tokens, d)."""
-    context = tokens.new_zeros(len(bags.offsets) - 1, tokens.shape[1])
-    return context.index_add(0, bags.sentence, tokens * _weights(scores, bags)[:, None])
 
 
 class Narrow(nn.Linear):

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import UsageError
-from attnlab.models.topic import BagIndex, FoundLoss, TopicModel, bag_sum, index_bags, mean_loss, one_hot
+from attnlab.models.bag_attention import BagIndex, FoundLoss, bag_sum, index_bags
+from attnlab.models.topic import TopicModel, mean_loss, one_hot
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.batch import Bags
 from attnlab.tasks.topics import Split, split
