@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from tests.news import write_news
 
+from attnlab.agreement.fields import ScoreField
 from attnlab.agreement.measures import top_agreement
 from attnlab.experiments.conduct import conduct
 from attnlab.experiments.experiment import Order
@@ -15,6 +16,7 @@ from attnlab.experiments.texts import classification
 from attnlab.experiments.texts.agreement import AgreementExperiment
 from attnlab.experiments.texts.agreement_claims import exceeds_tau, in_context, rises_together, shaped
 from attnlab.experiments.texts.classification import Size
+from attnlab.experiments.texts.evidence import FOR, evidence_table
 from attnlab.experiments.texts.text_agreement import MEASURES, Agreements, Series, measure
 from attnlab.experiments.texts.text_context import Context
 from attnlab.experiments.texts.text_runs import TextRuns
@@ -114,6 +116,21 @@ def test_every_claim_of_the_experiment_is_decided_but_bleu(conducted):
         "agreement-kendall",
         "agreement-training-split",
     }
+
+
+def test_evidence_tells_attention_on_a_class_s_own_words_from_attention_on_the_other_s(conducted):
+    runs = conducted[2]
+    (uniform,) = runs.of("uniform")
+    beta_uf = runs.field(uniform, runs.best_step(uniform), "valid", "gamma")
+    turned = ScoreField(-beta_uf.values, beta_uf.offsets)
+    table = evidence_table(runs, [1, 2], [beta_uf, turned])
+    assert len(table) == 2 * 2 * 2  # seeds, classes, for and against
+    assert sum(line["texts"] for line in table if (line["seed"], line["evidence"]) == (1, FOR)) == len(
+        runs.texts["valid"]
+    )
+    for line in table:
+        looked_for = (line["seed"] == 1) == (line["evidence"] == FOR)
+        assert line["A"] == pytest.approx(1) if looked_for else line["A"] < line["chance"]
 
 
 # --- the rules

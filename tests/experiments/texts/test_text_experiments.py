@@ -142,6 +142,8 @@ def test_seeds_are_compared_both_ways(ran):
     assert [row["corpus"] for row in result.tables["corpora"]] == ["sms", "sst"]
     assert {row["paper_median_length"] for row in result.tables["corpora"] if row["corpus"] == "sms"} == {13}
     assert [row["median_length"] for row in result.tables["corpora"] if row["corpus"] == "sms"] == [13]
+    told = {(row["corpus"], row["class"]) for row in result.tables["evidence"]}
+    assert told == {("sms", "ham"), ("sms", "spam"), ("sst", "negative"), ("sst", "positive")}
     assert {finding.verdict for finding in result.findings} == {"undecided"}, "two seeds have no interval"
 
 

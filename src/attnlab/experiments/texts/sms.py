@@ -2,7 +2,7 @@
 
 The paper leaves SMS out of its tables because two seeds gave attentions that hardly agreed, and names what is unusual
 about it: short texts, few of them, a small vocabulary. Here the seeds' agreement on SMS stands beside that on the other
-corpora of short texts.
+corpora of short texts, and so does what each seed looks for (`evidence`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 import altair as alt
 import numpy as np
 
+from attnlab.agreement.fields import ScoreField
 from attnlab.agreement.measures import top_agreement
 from attnlab.agreement.tau import kendall_tau
 from attnlab.experiments.claims import Finding, Part, Preset, Verdict
 from attnlab.experiments.experiment import Order, Result, Table
 from attnlab.experiments.texts.classification import Role, found_in_data, jobs
+from attnlab.experiments.texts.evidence import evidence_picture, evidence_table
 from attnlab.experiments.texts.text_notes import departures
 from attnlab.experiments.texts.text_parts import told
 from attnlab.experiments.texts.text_pictures import heading
@@ -28,6 +30,7 @@ from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 
 ROLES: tuple[Role, ...] = ("reference", "comparison")
+"""The runs whose attention is compared."""
 SMS = "sms"
 OTHERS: Mapping[Preset, tuple[str, ...]] = {
     "quick": ("sst",),
@@ -53,7 +56,7 @@ class Sms:
     source = "P3 A.9"
 
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing depends on it)
-        return [job for corpus in corpora(order) for job in jobs(corpus, ROLES, order)]
+        return [job for corpus in corpora(order) for job in jobs(corpus, (*ROLES, "uniform"), order)]
 
     def at_most(self, order: Order) -> list[Job]:
         return self.plan(order, {})
@@ -62,14 +65,16 @@ class Sms:
         outcomes = [measure(TextRuns(replace(order, row=corpus), done)) for corpus in corpora(order)]
         table = [outcome.line() for outcome in outcomes]
         pairs = [line for outcome in outcomes for line in outcome.pairs()]
+        evidence = [line for one in outcomes for line in evidence_table(one.runs, one.seeds, one.alphas)]
         return Result(
             summary=tell(outcomes),
             tables={
                 "corpora": table,
                 "pairs": pairs,
                 "classes": [line for outcome in outcomes for line in outcome.classes()],
+                "evidence": evidence,
             },
-            figures={"pairs": picture(table, pairs)},
+            figures={"pairs": picture(table, pairs), "evidence": evidence_picture(evidence)},
             findings=(decide({outcome.name: outcome.matrix for outcome in outcomes}),),
             notes=(
                 *departures(order.preset),
@@ -84,13 +89,15 @@ class Sms:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The seeds of one corpus: ``values`` and ``tau`` (seeds, seeds, texts), both directions averaged.
+    """The seeds of one corpus, their attention ``alphas``, ``values`` and ``tau`` (seeds, seeds, texts) of all pairs,
+    both directions averaged.
 
     The diagonal, an attention compared with itself, is 1 and is not read.
     """
 
     runs: TextRuns
     seeds: list[int]
+    alphas: list[ScoreField]
     values: Floats
     tau: Floats
 
@@ -184,7 +191,7 @@ def measure(runs: TextRuns) -> Outcome:
         for j, other in enumerate(fields[:i]):
             values[i, j] = values[j, i] = (top_agreement(one, other).expected + top_agreement(other, one).expected) / 2
             tau[i, j] = tau[j, i] = kendall_tau(one, other)
-    return Outcome(runs, seeds, values, tau)
+    return Outcome(runs, seeds, fields, values, tau)
 
 
 def pairs_of(matrix: Floats) -> Floats:
