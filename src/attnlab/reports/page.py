@@ -16,13 +16,17 @@ from attnlab.training.files import write_atomically
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, paragraphs of plain text, optionally a chart with the sentence that describes it, and a table."""
+    """A heading, paragraphs of plain text, optionally a chart with the sentence that describes it, and a table.
+
+    ``folded``: what a closed table is called, one that is too long to read past; "" leaves it open.
+    """
 
     heading: str
     paragraphs: Sequence[str] = ()
     chart: alt.TopLevelMixin | Description | None = None
     caption: str = ""
     table: Sequence[Mapping[str, Any]] = ()
+    folded: str = ""
 
 
 def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -> None:

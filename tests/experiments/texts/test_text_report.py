@@ -88,7 +88,18 @@ def test_columns_of_the_main_table_can_be_chosen_and_named(tmp_path):
 def test_a_claim_stands_as_all_its_corpora_let_it(tmp_path, verdicts, whole):
     for row, verdict in zip(("sst", "sms"), verdicts, strict=True):
         put(tmp_path, "quick", row, verdict=verdict)
-    assert f"sms-unstable: {whole} over these corpora." in page_of(tmp_path)
+    page = page_of(tmp_path)
+    assert "<th>claim</th><th>over all</th><th>sst</th><th>sms</th>" in page
+    assert f"<td>sms-unstable</td><td>{whole}</td><td>{verdicts[0]}</td><td>{verdicts[1]}</td>" in page
+    assert "<details><summary>2 parts with their numbers</summary>" in page
+
+
+def test_a_corpus_that_decides_no_claim_has_an_empty_cell(tmp_path):
+    for row in ("sst", "sms"):
+        put(tmp_path, "quick", row)
+    place = tmp_path / "quick" / "sms" / "result.json"
+    place.write_text(json.dumps({**json.loads(place.read_text(encoding="utf-8")), "claims": []}), encoding="utf-8")
+    assert "<td>sms-unstable</td><td>holds</td><td>holds</td><td></td>" in page_of(tmp_path)
 
 
 def test_every_text_is_escaped(tmp_path):

@@ -34,7 +34,7 @@ def write_text_report(
             ["Each corpus at the strongest preset that it was run at. Tables with every digit lie beside this page."],
             table=_alike([_named(result, line, columns) for result in results for line in result.table(main)]),
         ),
-        _verdicts(results),
+        *_verdicts(results),
     ]
     for result in results:
         sections += _sections(result, tables)
@@ -43,15 +43,27 @@ def write_text_report(
     return path
 
 
-def _verdicts(results: Sequence[WrittenResult]) -> Section:
-    """How every claim of the experiment stands over these corpora, and each part of it."""
-    findings = [finding for result in results for finding in result.findings()]
-    whole = {
-        claim: verdict_of(part for finding in findings if finding.claim == claim for part in finding.parts)
-        for claim in dict.fromkeys(finding.claim for finding in findings)
-    }
-    told = [f"{claim}: {verdict} over these corpora." for claim, verdict in whole.items()]
-    return Section("Verdicts", told or ["These results decide no claim."], table=decisions(results, "corpus"))
+def _verdicts(results: Sequence[WrittenResult]) -> list[Section]:
+    """How every claim of the experiment stands: over all these corpora, on each, and part by part."""
+    parts = {(finding.claim, result.row): finding.parts for result in results for finding in result.findings()}
+    if not parts:
+        return [Section("Verdicts", ["These results decide no claim."])]
+    table = []
+    for claim in dict.fromkeys(claim for claim, _ in parts):
+        on_each = {row: parts[claim, row] for _, row in parts if (claim, row) in parts}
+        table.append(
+            {
+                "claim": claim,
+                "over all": verdict_of(part for of_row in on_each.values() for part in of_row),
+                **{result.row: verdict_of(on_each[result.row]) if result.row in on_each else "" for result in results},
+            }
+        )
+    every = decisions(results, "corpus")
+    told = "A claim holds over all corpora if it holds on each, and fails if it fails on one."
+    return [
+        Section("Verdicts", [told], table=table),
+        Section("Every part of every verdict", table=every, folded=f"{len(every)} parts with their numbers"),
+    ]
 
 
 def _sections(result: WrittenResult, tables: Sequence[str]) -> list[Section]:
