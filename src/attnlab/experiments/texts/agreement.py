@@ -87,8 +87,9 @@ class AgreementExperiment(TextExperiment):
             folder,
             self.title,
             "How often the position that one quantity values most is among the top 5 % of another, and how good a "
-            "model is when its attention agrees as much. Known figures are the authors' own where they could be had. The "
-            "first table is in per cent; table is the paper's: 1 and 4 are A, 2 is Kendall's tau, 6 is A on training texts.",
+            "model is when its attention agrees as much. Known figures are the authors' own where they could be had. "
+            "The first table is in per cent, its rows numbered as the paper's tables: 1 and 4 are A, 2 is Kendall's "
+            "tau, 6 is A on training texts.",
             main="paper",
             tables=("agreement", "choices", "runs"),
         )
