@@ -13,7 +13,7 @@ from attnlab.agreement.measures import top_agreement
 from attnlab.experiments.conduct import conduct
 from attnlab.experiments.experiment import Order
 from attnlab.experiments.texts import classification
-from attnlab.experiments.texts.agreement import AgreementExperiment
+from attnlab.experiments.texts.agreement import AgreementExperiment, shortfall
 from attnlab.experiments.texts.agreement_claims import exceeds_tau, in_context, rises_together, shaped
 from attnlab.experiments.texts.classification import Size
 from attnlab.experiments.texts.evidence import FOR, evidence_table
@@ -268,3 +268,23 @@ def test_with_one_run_they_rise_together_over_examples(shares, verdict):
     expected = stats.spearmanr(texts.mean(axis=1), BETTER[0]).statistic
     assert part.effect == pytest.approx(expected)
     assert part.interval[0] - 1e-9 <= part.effect <= part.interval[1] + 1e-9
+
+
+def accuracies(reference, uniform, logistic):
+    """A table of runs with these validation accuracies."""
+    named = {"reference": reference, "comparison": reference, "uniform": uniform}
+    lines = [{"run": role, "accuracy": value, "train_accuracy": 1.0} for role, value in named.items()]
+    return [*lines, {"run": "logistic regression", "accuracy": logistic, "train_accuracy": None}]
+
+
+def test_networks_near_logistic_regression_need_no_explanation():
+    assert shortfall(accuracies(0.90, 0.90, 0.919), 100, 10) == ()
+    assert shortfall(accuracies(0.90, 0.80, 0.85), 100, 10) == ()
+
+
+@pytest.mark.parametrize(("uniform", "why"), [(0.90, "is not what costs it"), (0.94, "has a part in it")])
+def test_networks_far_below_logistic_regression_are_explained(uniform, why):
+    (note,) = shortfall(accuracies(0.90, uniform, 0.95), 100, 10)
+    assert "5.0 points below logistic regression's 95.0%" in note
+    assert "10 words from 100 texts" in note
+    assert f"attention {why}." in note

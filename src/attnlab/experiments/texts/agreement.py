@@ -26,6 +26,8 @@ from attnlab.reports.charts import COLOURS, INK, SIZE
 from attnlab.training.loop import Trained
 
 LOGISTIC = "logistic regression"
+SHORT = 0.02
+"""A reference run further than this below logistic regression is explained in the result's notes."""
 ROLES: tuple[Role, ...] = ("reference", "uniform", "comparison", "proxy")
 AUTHORS: Mapping[tuple[str, str, str], float] = {
     ("imdb", "valid", "alpha, beta_uf"): 0.5255,
@@ -78,7 +80,7 @@ class AgreementExperiment(TextExperiment):
             },
             figures=figures(order.row, runs, valid, table),
             findings=findings,
-            notes=text_notes(runs, ROLES),
+            notes=(*text_notes(runs, ROLES), *shortfall(trainings, len(runs.corpus.train), len(runs.corpus.words))),
             seeds={role: runs.seeds(role) for role in ROLES},
         )
 
@@ -262,6 +264,34 @@ def tell(order: Order, runs: TextRuns, valid: Agreements, trainings: Table) -> s
         f"bag-of-words proxy agree in {told['beta_uf, beta_px']:.0%}, gradient influence and uniform training in "
         f"{told['delta, beta_uf']:.0%}. The reference runs' best accuracy is {best:.3f}, {abs(best - logistic):.1%} "
         f"{'above' if best >= logistic else 'below'} that of a logistic regression on the same words."
+    )
+
+
+def shortfall(trainings: Table, texts: int, words: int) -> tuple[str, ...]:
+    """Where networks with attention predict worse than word counts do: whether attention is why, or learning by heart.
+
+    The first would show in uniform runs that do better, the second in training texts that are all right.
+    """
+    means = {
+        name: {role: float(np.mean([line[name] for line in trainings if line["run"] == role])) for role in roles}
+        for name, roles in (
+            ("accuracy", ("reference", "comparison", "uniform", LOGISTIC)),
+            ("train_accuracy", ("reference", "comparison", "uniform")),
+        )
+    }
+    best, logistic = means["accuracy"]["reference"], means["accuracy"][LOGISTIC]
+    if logistic - best <= SHORT:
+        return ()
+    told = ", ".join(
+        f"{role} {means['accuracy'][role]:.1%} ({seen:.1%} on training texts)"
+        for role, seen in means["train_accuracy"].items()
+    )
+    too = logistic - means["accuracy"]["uniform"] > SHORT
+    return (
+        f"The reference runs are {100 * (logistic - best):.1f} points below logistic regression's {logistic:.1%}. Best "
+        f"accuracies of the networks: {told}; they learn the vectors of {words} words from {texts} texts. Under "
+        f"uniform attention they are {'also' if too else 'not'} more than {100 * SHORT:.0f} points below, so attention "
+        f"{'is not what costs it' if too else 'has a part in it'}.",
     )
 
 
