@@ -62,7 +62,10 @@ def decisions(results: Sequence[WrittenResult], column: str) -> list[dict[str, s
 def figures(result: WrittenResult) -> list[Section]:
     """A section for each figure, headed by what it shows; a row's by its name before that."""
     before = f"{result.name}: " if result.row else ""
-    return [Section(before + chart_title(chart, name), chart=chart) for name, chart in result.charts()]
+    return [
+        Section(before + chart_title(chart, name).removeprefix(f"{result.row}: "), chart=chart)
+        for name, chart in result.charts()
+    ]
 
 
 def how_it_was_run(result: WrittenResult) -> Section:

@@ -146,3 +146,12 @@ def test_a_damaged_chart_is_named(tmp_path, damage):
 )
 def test_cells_for_a_reader(cell, text):
     assert shown(cell) == text
+
+
+def test_a_figure_s_heading_names_its_corpus_once(tmp_path):
+    put(tmp_path, "quick", "sst")
+    path = tmp_path / "quick" / "sst" / "figures" / "bars.vl.json"
+    chart = json.loads(path.read_text(encoding="utf-8"))
+    chart["title"]["text"] = "sst: words"
+    path.write_text(json.dumps(chart), encoding="utf-8")
+    assert "<h2>sst (quick): words</h2>" in page_of(tmp_path)
