@@ -77,6 +77,50 @@ def test_mistakes_are_told_in_a_sentence(tmp_path, text, name, told):
     assert "Traceback" not in done.stderr
 
 
+LAB = """
+from attnlab.models.heads import head_of, place_head
+from attnlab.models.seq2seq import Seq2Seq
+from attnlab.training.model_spec import Seq2SeqSpec
+from attnlab.training.schedule import Schedule
+from attnlab.training.spec import RunSpec
+from attnlab.training.task_spec import CopyingSpec, MixtureSpec, PermutationsSpec, SelectionsSpec
+
+THREE = PermutationsSpec(words=3)
+
+class Lab:
+    name, title, source = "mine", "Mine", "ours"
+    analyse = None
+
+    def plan(self, order, done):
+        return {made}
+
+    def at_most(self, order):
+        return self.plan(order, {{}})
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("CopyingSpec(distribution=SelectionsSpec(length=4, words=3))", "4 different words cannot be drawn from 3"),
+        ("CopyingSpec(distribution=THREE, order=())", "names each of 0 .. 2 once; it has 0 entries"),
+        ("CopyingSpec(distribution=THREE, order=(0, 0, 1))", "names each of 0 .. 2 once"),
+        ("Seq2SeqSpec(heads=0)", "heads: Input should be greater than or equal to 1"),
+        ("CopyingSpec(distribution=MixtureSpec(parts=(THREE, THREE), shares=(0.5, 0.6)))", "add up to 1"),
+        ("place_head(Seq2Seq(4, 4, hidden=8), 0, head_of(Seq2Seq(4, 4, hidden=6), 0))", "but the network's heads have"),
+    ],
+    ids=["k-above-n", "empty-order", "repeated-position", "no-heads", "shares", "head-of-another-width"],
+)
+def test_an_experiment_s_bad_settings_are_told_in_a_sentence(tmp_path, made, told):
+    (tmp_path / "mine.py").write_text(LAB.format(made=made), encoding="utf-8")
+    done = attnlab(tmp_path, "run", "mine:Lab")
+    assert done.returncode == 2
+    assert done.stderr.count("error:") == 1
+    assert told in re.sub(r"\s+", " ", done.stderr)
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir() if path.name != "__pycache__"] == ["mine.py"]
+
+
 @pytest.mark.parametrize("name", ["copying", "Up", "../up", "a/b", ""])
 def test_a_name_that_is_no_folder_of_its_own_is_refused(tmp_path, monkeypatch, name):
     text = f"class Lab:\n    name, title, source = {name!r}, 'a', 'b'\n    plan = at_most = analyse = None\n"

@@ -1,17 +1,35 @@
 """What all specs are: frozen records, validated where they enter, told apart by what they say."""
 
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from attnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
 
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Record(BaseModel):
+class InASentence(ModelMetaclass):
+    """Makes a record say in one sentence, as a `UsageError`, what is wrong with the values it is called with.
+
+    An ``__init__`` of its own would be called for records inside records too, and the place of a mistake be lost.
+    """
+
+    def __call__(cls, *args: Any, **values: Any) -> Any:
+        try:
+            return super().__call__(*args, **values)
+        except ValidationError as error:
+            raise UsageError(_sentence(cls, error)) from None
+
+
+class Record(BaseModel, metaclass=InASentence):
     """A frozen record that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -39,7 +57,7 @@ def _plain(value: Any) -> Any:
 
 RecordType = TypeVar("RecordType", bound=BaseModel)
 
-TAGGED = ("model", "optimiser")
+TAGGED = ("task", "distribution", "model", "optimiser", "remedy")
 """Settings that are of several kinds: in a mistake's place their kind follows, which the reader need not be told."""
 
 
@@ -48,11 +66,16 @@ def validated(record: type[RecordType], values: Any) -> RecordType:
     try:
         return record.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = first["loc"]
-        told = [str(part) for before, part in zip(("", *where), where, strict=False) if before not in TAGGED]
-        place = ".".join(told) or record.__name__
-        known = ""
-        if first["type"] == "extra_forbidden":
-            known = f"; known keys are {', '.join(record.model_fields)}"
-        raise UsageError(f"{place}: {first['msg'].removeprefix('Value error, ')}{known}.") from None
+        raise UsageError(_sentence(record, error)) from None
+
+
+def _sentence(record: Any, error: ValidationError) -> str:
+    """The first mistake: where it stands, what is wrong, and which keys there are if one is unknown."""
+    first = error.errors()[0]
+    where = first["loc"]
+    told = [str(part) for before, part in zip(("", *where), where, strict=False) if before not in TAGGED]
+    place = ".".join(told) or record.__name__
+    known = ""
+    if first["type"] == "extra_forbidden":
+        known = f"; known keys are {', '.join(record.model_fields)}"
+    return f"{place}: {first['msg'].removeprefix('Value error, ').removesuffix('.')}{known}."
