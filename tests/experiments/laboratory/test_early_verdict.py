@@ -42,6 +42,7 @@ from attnlab.experiments.laboratory.early_verdict_measures import (
     sure_at,
 )
 from attnlab.experiments.laboratory.early_verdict_ship import main, ship
+from attnlab.experiments.laboratory.early_verdict_tables import difference_table, family_table
 from attnlab.experiments.result import write_table
 from attnlab.seeds import numpy_generator
 from attnlab.training import verdict as in_training
@@ -278,6 +279,12 @@ def test_a_probe_that_knows_makes_the_claims_hold(evidence):
     adds = findings["probe-adds-to-loss"]
     assert adds.verdict == "holds"
     assert all(part.effect > 0.3 for part in adds.parts)
+    inside = [row for row in difference_table(evidence) if row["pairs"] == "of one distribution"]
+    told = {(row["judged"], row["features"], row["less"]): row["value"] for row in inside}
+    for part in adds.parts:
+        sign = told.get((part.name, "with the probe", "loss and entropy"))
+        value = sign if sign is not None else -told[part.name, "loss and entropy", "with the probe"]
+        assert f"Over pairs of one distribution it adds {value:.3f}" in part.detail
     spared = findings["hopeless-runs-known"].parts[1]
     assert spared.verdict == "holds"
     assert findings["verdict-calibrated"].parts[1].verdict == "holds"
@@ -303,6 +310,21 @@ def test_few_runs_decide_nothing_and_it_is_said():
 def test_it_decides_every_claim_of_the_registry_that_names_it(evidence):
     named = {claim.id for claim in load_claims() if "early-verdict" in claim.experiments}
     assert {finding.claim for finding in decide(evidence)} == named
+
+
+def test_a_family_left_out_is_also_judged_by_seeds_that_no_fit_saw(evidence):
+    rows = [row for row in family_table(evidence) if row["other_seeds"] is not None]
+    assert rows
+    judged, fitting = evidence.judged["families left out", "all"], evidence.cases.fitting
+    for row in rows:
+        own = [k for k, one in enumerate(evidence.cases.family) if one == row["family"] and not fitting[k]]
+        at = [
+            (judged.chance[place], evidence.cases.learned[run])
+            for place, (run, step) in enumerate(zip(evidence.cases.run, evidence.cases.step, strict=True))
+            if run in own and step == row["step"]
+        ]
+        pairs = [(a > b) + (a == b) / 2 for a, won in at if won for b, other in at if not other]
+        assert row["other_seeds"] == pytest.approx(np.mean(pairs))
 
 
 # --- the plan
@@ -355,6 +377,7 @@ def test_the_result_has_all_its_tables_and_figures():
     for chart in result.figures.values():
         chart.to_dict()
     assert any("says nothing about the verdict that comes with attnlab" in note for note in result.notes)
+    assert {finding.verdict for finding in result.findings} == {"undecided"}
     json.dumps([*result.tables.values()], allow_nan=False)
 
 

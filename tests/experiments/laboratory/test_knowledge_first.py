@@ -23,7 +23,7 @@ from attnlab.experiments.laboratory.knowledge_first import (
 )
 from attnlab.experiments.laboratory.knowledge_report import notes, setting_table, tell
 from attnlab.experiments.laboratory.stages import Course, row_course
-from attnlab.experiments.laboratory.stages_of_texts import end_table, ending, relevance, text_course
+from attnlab.experiments.laboratory.stages_of_texts import end_table, ending, lead_table, relevance, text_course
 from attnlab.experiments.result import write_result, write_table
 from attnlab.tasks.labelled_text import load_corpus
 from attnlab.training.loop import Trained, train
@@ -294,6 +294,22 @@ def test_fields_are_also_compared_with_each_other_s_end(text_run):
     assert [row["attention_at_end_of_attention"] for row in table] == pytest.approx(own.top["attention"])
     last = next(row for row in table if row["step"] == row["end"])
     assert last["probe_at_end_of_attention"] == pytest.approx(last["attention_at_end_of_probe"])
+
+
+def test_who_is_first_at_one_end_is_read_off_the_table():
+    shares = {"probe": ((0.1, 0.6, 0.4), (0.1, 0.2, 0.5)), "attention": ((0.1, 0.4, 1.0), (0.0, 0.1, 0.3))}
+    ends = [
+        {"seed": 3, "step": 10 * k}
+        | {
+            f"{field}_at_end_of_{other}": of[k]
+            for field, both in shares.items()
+            for other, of in zip(("attention", "probe"), both, strict=True)
+        }
+        for k in range(3)
+    ]
+    rows = {row["end_of"]: row for row in lead_table(ends)}
+    assert (rows["attention"]["probe"], rows["attention"]["attention"]) == (10, 20)
+    assert (rows["probe"]["probe"], rows["probe"]["attention"]) == (20, None)
 
 
 def test_relevance_adds_up_to_one_in_every_text():

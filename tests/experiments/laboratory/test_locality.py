@@ -139,8 +139,11 @@ def test_tables_tell_both_encoders_and_what_was_left_out():
     assert (both["turned"], both["median_turn"], both["late_first"]) == (0, None, -1.0)
     assert one["left_out_share"] == pytest.approx(1 / 40)
     told = locality.tell([one, both])
-    assert "From step 20 on (median, 95 % interval over seeds 20 to 20) the last position exceeds it in 6 of 6" in told
-    assert "The last position exceeds it in no seed" in told
+    assert "At step 20 (median, 95 % interval over seeds 20 to 20) the last position exceeds it for the first" in told
+    assert "time, in 6 of 6 seeds" in told
+    assert "After that the last position exceeds it in no seed" in told
+    never = locality.tell([{**both, "median_early": None}])
+    assert "never speaks loudest" in never and "no turn to be told" in never and "exceeds" not in never
     relations = locality.relation_table(seeds)
     assert len(relations) == 2 * 2 * 9
 

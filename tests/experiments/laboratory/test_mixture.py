@@ -9,7 +9,7 @@ from attnlab.experiments.claims import load_claims
 from attnlab.experiments.experiment import Order
 from attnlab.experiments.laboratory import copying, forecast_copying, mixture, mixture_proxy
 from attnlab.experiments.laboratory.mixture import MANY, PERMUTATIONS, PROXIES, SELECTIONS, SETS
-from attnlab.experiments.laboratory.mixture_proxy import Fitted, read_fitted
+from attnlab.experiments.laboratory.mixture_proxy import Fitted, compared, read_fitted
 from attnlab.experiments.laboratory.proxy_sets import SetMeasures, measure_sets
 from attnlab.experiments.laboratory.seed_parts import above, below, within
 from attnlab.experiments.laboratory.success import Outcome
@@ -50,6 +50,7 @@ def measures(**changes):
         "spread_start": 0.06,
         "spread": 0.06,
         "added": 0.004,
+        "reshaped": 0.004,
         "top": 1 / 40,
     }
     return SetMeasures(**{**values, **changes})
@@ -102,6 +103,21 @@ def test_presets_have_their_seeds_and_say_what_they_leave_out(preset, count):
     assert any(note.startswith(preset) for note in mixture.notes(Order(preset))) == (preset != "paper")
 
 
+@pytest.mark.parametrize(
+    ("right", "told"),
+    [(-0.002, "0.2% below the mean"), (0.004, "0.4% above the mean"), (59.0, "60 times the mean")],
+)
+def test_the_right_word_is_compared_in_words(right, told):
+    assert compared(right).startswith(told)
+
+
+def test_raising_all_words_of_a_set_alike_changes_no_difference_between_them():
+    start = np.random.default_rng(0).dirichlet(np.ones(6), size=6)
+    measured = measure_sets(start, 2 * start, 2)
+    assert measured.reshaped == pytest.approx(0, abs=1e-12)
+    assert measured.added == pytest.approx(measured.spread_start / 2)
+
+
 # --- the proxy's tables
 
 
@@ -109,7 +125,7 @@ def by_loops(start, end, sets):
     """The measures, output word by output word."""
     n = len(end)
     size = n // sets
-    own, same, other, added, spread, hits = [], [], [], [], [], []
+    own, same, other, added, reshaped, spread, hits = [], [], [], [], [], [], []
     for o in range(n):
         inside = [i for i in range(n) if i // size == o // size]
         column = end[inside, o]
@@ -117,6 +133,7 @@ def by_loops(start, end, sets):
         same += [end[i, o] for i in inside if i != o]
         other += [end[i, o] for i in range(n) if i not in inside]
         added.append((column - start[inside, o]).std() / column.mean())
+        reshaped.append((column / column.mean() - start[inside, o] / start[inside, o].mean()).std())
         spread.append(column.std() / column.mean())
         hits.append(inside[int(column.argmax())] == o)
     return {
@@ -124,6 +141,7 @@ def by_loops(start, end, sets):
         "same_set": np.mean(same),
         "other_set": np.mean(other) if other else None,
         "added": np.mean(added),
+        "reshaped": np.mean(reshaped),
         "spread": np.mean(spread),
         "top": np.mean(hits),
     }

@@ -219,6 +219,8 @@ def test_the_papers_outcome_makes_both_claims_hold():
     distances = [permuting.distance_of(one) for one in outcomes]
     steps = [310 if (step := one.learned_within(300)) is None else step for one in outcomes]
     assert parts["across orders"].effect == pytest.approx(stats.spearmanr(distances, steps).statistic)
+    assert "Median steps: copying 40" in parts["across orders"].detail
+    assert "random order never" in parts["across orders"].detail
     assert parts["position by position"].effect < -0.9
     assert parts["position by position"].over == "orders"
 
@@ -287,3 +289,4 @@ def test_analyse_makes_a_whole_result(tmp_path):
     assert "1 of 1 runs learned within 50 updates" in result.summary
     assert set(result.figures) == {"curves", "knowledge", "uniform", "distance", "positions"}
     assert all(figure.to_json() for figure in result.figures.values())
+    assert {finding.verdict for finding in result.findings} == {"undecided"}, "50 updates say nothing about 300"

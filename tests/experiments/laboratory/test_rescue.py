@@ -1,5 +1,6 @@
 """The rescue experiment: its plan, paired tests, tiers, costs, and verdicts on outcomes whose answer is known."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -26,7 +27,17 @@ from attnlab.experiments.laboratory.remedies import (
     make_spec,
     update_cost,
 )
-from attnlab.experiments.laboratory.rescue import Rescue, collect, compare, figures, notes, remedy_table, tell
+from attnlab.experiments.laboratory.rescue import (
+    Rescue,
+    Tried,
+    collect,
+    compare,
+    figures,
+    notes,
+    remedy_table,
+    start_row,
+    tell,
+)
 from attnlab.experiments.laboratory.rescue_claims import against_fresh_start, decide, holm, mcnemar, tiers
 from attnlab.training.loop import Trained
 from attnlab.training.problem import build_problem
@@ -251,18 +262,31 @@ def test_what_learns_late_is_told_to_learn_without_attention():
     tried = collect(Scale(), [seed for seed in range(60) if failing(seed)], 24, done)
     costs = dict.fromkeys(tried, 1.0)
     learned = {name: [one.learned(200) is not None for one in group] for name, group in tried.items()}
-    rows = remedy_table(tried, costs, compare(learned))
+    later = {name: [one.learned(600) is not None for one in group] for name, group in tried.items()}
+    rows = remedy_table(tried, costs, compare(learned), compare(later))
     table = {row["remedy"]: row for row in rows}
     unchanged = table[NO_CHANGE]
     assert (unchanged["learned_200"], unchanged["learned_600"], unchanged["of_these_attending"]) == (0, 24, 0)
     assert (table[IBM_OWN]["learned_600"], table[IBM_OWN]["tier"]) == (0, 4)
     assert (table[WARM_START]["tier"], unchanged["tier"]) == (1, None)
+    p_values = {name: table[name]["p_no_change_600"] for name in (WARM_START, IBM_OWN, NO_CHANGE)}
+    # Within 600 updates all 24 learn without a change, all with a warm start, none with the loss on the same data.
+    assert p_values == {WARM_START: 1.0, IBM_OWN: pytest.approx(2 * 0.5**24 * 9), NO_CHANGE: None}
     told = tell(rows, 24, 60)
     assert "no change: 0 of 24 learned within 200 updates (0% to 14%), 24 of 24 within 600; 0 of the 24" in told
     drawn = figures(rows, tried, costs)
     assert set(drawn) == {"success", "cost", "curves"}
     for figure in drawn.values():
         assert figure.to_dict()
+
+
+def test_a_start_is_told_as_it_was_when_given_up():
+    rows = [{"step": step, "accuracy": step / 1000, "attention_accuracy": step / 250} for step in range(0, 201, 10)]
+    fresh = Tried(FRESH_START, 1, Trained("a", rows, 200), late=False)
+    later = replace(fresh, before=100)
+    assert (fresh.last["step"], later.last["step"]) == (200, 100)
+    assert (fresh.attends, later.attends) == (True, False)
+    assert start_row(later, 1.0)["last_accuracy"] == 0.1
 
 
 def test_where_no_start_fails_there_is_nothing_to_rescue():

@@ -226,7 +226,9 @@ def test_it_decides_every_claim_of_the_registry_that_names_it():
 
 def test_analyse_makes_a_whole_result():
     experiment, order = Symmetry(), Order("quick")
-    done = {job.spec.id: trained(50 if "40 of" in job.label else None, last=50) for job in experiment.plan(order, {})}
+    done = {
+        job.spec.id: trained(50 if "40 of 60" in job.label else None, last=50) for job in experiment.plan(order, {})
+    }
     result = experiment.analyse(order, done)
     assert len(result.tables["distributions"]) == len(result.tables["runs"]) == 3
     assert [row["fit"] for row in result.tables["fits"]] == ["curve", "step"]

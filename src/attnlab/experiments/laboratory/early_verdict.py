@@ -42,6 +42,7 @@ from attnlab.experiments.laboratory.early_verdict_tables import (
     run_table,
     stop_table,
 )
+from attnlab.experiments.laboratory.smaller import undecided
 from attnlab.experiments.laboratory.success import EVERY, LEARNED, WITHIN, Setting, first_learned
 from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
@@ -124,7 +125,7 @@ class EarlyVerdict:
                 "reliability": reliability_figure(trusted),
                 "lead": lead_figure(followed),
             },
-            findings=findings,
+            findings=undecided(findings) if order.preset == "quick" else findings,
             notes=notes(order, evidence.verdict),
             seeds=seeds(order),
         )

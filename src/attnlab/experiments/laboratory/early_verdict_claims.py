@@ -96,7 +96,10 @@ def adds(way: str, evidence: Evidence) -> Part:
         return _part(way, None, counts, "", _above(0.0))
     value, (low, high) = found
     verdict: Verdict = "holds" if low > 0 and value >= GAIN else "fails" if high < GAIN else "undecided"
+    inside = value_and_interval(np.subtract(*(mean_area(judged, EARLIEST, paired=True) for judged in (more, less))))
     told = f"Area {with_it[0]:.3f} with the probe, {without[0]:.3f} with loss and entropy alone."
+    if inside is not None:
+        told += f" Over pairs of one distribution it adds {inside[0]:.3f} ({inside[1][0]:.3f} to {inside[1][1]:.3f})."
     return _part(way, found, counts, told, lambda *_: verdict)
 
 

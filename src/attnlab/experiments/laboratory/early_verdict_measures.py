@@ -81,9 +81,9 @@ def area(judged: Judged, step: int, *, paired: bool = False) -> Floats:
     return _ratio(won, pairs)
 
 
-def mean_area(judged: Judged, steps: Sequence[int]) -> Floats:
+def mean_area(judged: Judged, steps: Sequence[int], *, paired: bool = False) -> Floats:
     """The mean of the areas at these steps: (resamples + 1,)."""
-    areas: Floats = np.mean([area(judged, step) for step in steps], axis=0)
+    areas: Floats = np.mean([area(judged, step, paired=paired) for step in steps], axis=0)
     return areas
 
 

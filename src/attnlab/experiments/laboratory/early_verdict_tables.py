@@ -47,21 +47,27 @@ def area_table(evidence: Evidence) -> Table:
 
 
 def difference_table(evidence: Evidence) -> Table:
-    """For every two feature sets how much larger the first one's area is, mean over steps 20, 30 and 40."""
+    """For every two feature sets how much larger the first one's area is, mean over steps 20, 30 and 40.
+
+    Over all pairs of runs, and over those of one distribution, where telling easy distributions from hard ones is of no
+    use.
+    """
     table = []
     ways = dict.fromkeys(way for way, _ in evidence.judged)
     names = dict.fromkeys(features for _, features in evidence.judged)
     for way in ways:
-        areas = {name: mean_area(evidence.judged[way, name], EARLIEST) for name in names}
-        table += [
-            {
-                "judged": way,
-                "features": first,
-                "less": second,
-                **told_estimate(value_and_interval(areas[first] - areas[second])),
-            }
-            for first, second in combinations(names, 2)
-        ]
+        for pairs, paired in (("all", False), ("of one distribution", True)):
+            areas = {name: mean_area(evidence.judged[way, name], EARLIEST, paired=paired) for name in names}
+            table += [
+                {
+                    "judged": way,
+                    "pairs": pairs,
+                    "features": first,
+                    "less": second,
+                    **told_estimate(value_and_interval(areas[first] - areas[second])),
+                }
+                for first, second in combinations(names, 2)
+            ]
     return table
 
 
@@ -104,8 +110,12 @@ def reliability_table(evidence: Evidence) -> Table:
 
 
 def family_table(evidence: Evidence) -> Table:
-    """A row for each family and step up to 40, judged by fits that did not see it."""
+    """A row for each family and step up to 40, judged by fits that did not see it.
+
+    ``other_seeds``: the area over those of its runs whose seed was not fitted to in any other family either.
+    """
     judged = evidence.judged[LEFT_OUT, "all"]
+    fitted_to = judged.cases.of(judged.cases.fitting)
     table = []
     for family in dict.fromkeys(evidence.cases.family):
         for step in EARLIEST:
@@ -113,6 +123,7 @@ def family_table(evidence: Evidence) -> Table:
             here = replace(judged, chance=np.where(own, judged.chance, np.nan))
             chosen = here.at(step)
             learned, failed = here.outcomes(chosen)
+            elsewhere = replace(here, chance=np.where(fitted_to, np.nan, here.chance))
             table.append(
                 {
                     "family": family,
@@ -121,6 +132,7 @@ def family_table(evidence: Evidence) -> Table:
                     "failed": failed,
                     "mean_chance": float(here.chance[chosen].mean()) if chosen.any() else None,
                     **told_estimate(value_and_interval(area(here, step))),
+                    "other_seeds": told_estimate(value_and_interval(area(elsewhere, step)))["value"],
                 }
             )
     return table

@@ -15,7 +15,7 @@ from attnlab.experiments.experiment import Order, Result
 from attnlab.experiments.laboratory.knowledge_report import figures, frozen_table, notes, seed_row, setting_table, tell
 from attnlab.experiments.laboratory.seed_parts import above
 from attnlab.experiments.laboratory.stages import FIELDS, HALF, NEAR_UNIFORM, Course, Field, median, row_course
-from attnlab.experiments.laboratory.stages_of_texts import end_table, text_course
+from attnlab.experiments.laboratory.stages_of_texts import end_table, lead_table, text_course
 from attnlab.experiments.statistics import wilson
 from attnlab.experiments.texts.classification import corpus_of
 from attnlab.tasks.corpora import data_folder, known_corpus
@@ -105,6 +105,7 @@ GATED = Setting(
 )
 TEXTS = Setting("SST, P3's classifier", text_spec, {"quick": 0, "reduced": 5, "paper": 10}, LONG, None)
 SETTINGS = (COPIED, PERMUTED, KEYWORD, GATED, TEXTS)
+OWN_ENDS = " Each field is measured against its own end."
 FROZEN = Setting(
     "40 of 60, attention alone",
     copying_spec(SELECTIONS, "attention-only"),
@@ -143,7 +144,7 @@ class KnowledgeFirst:
                 "seeds": [seed_row(course) for course in run_on],
                 "curves": [row for course in run_on for row in course.rows()],
                 "frozen": frozen_table(frozen),
-                **({"texts": ends} if ends else {}),
+                **({"texts": ends, "text_leads": lead_table(ends)} if ends else {}),
             },
             figures=figures(courses, frozen),
             findings=decide(courses, frozen),
@@ -177,7 +178,10 @@ def decide(courses: Mapping[str, Sequence[Course]], frozen: Sequence[Course]) ->
     staged = {name: group for name, group in groups.items() if name != TEXTS.name}
     return (
         Finding("attention-uniform-early", tuple(part for pair in groups.items() for part in near_uniform(*pair))),
-        Finding("lexicon-before-attention", tuple(before(name, group) for name, group in groups.items())),
+        Finding(
+            "lexicon-before-attention",
+            tuple(before(name, group, OWN_ENDS if name == TEXTS.name else "") for name, group in groups.items()),
+        ),
         Finding("stages-overlap", tuple(overlapping(name, group) for name, group in staged.items())),
         Finding("frozen-lexicon-fails-copying", (never_attends(frozen),)),
     )
@@ -194,7 +198,7 @@ def near_uniform(name: str, group: Sequence[Course]) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def before(name: str, group: Sequence[Course]) -> Part:
+def before(name: str, group: Sequence[Course], remark: str = "") -> Part:
     """Attention's step minus the probe's, above 0."""
     leads = [float(lead) for course in group if (lead := course.lead) is not None]
     probe, attention = (median([course.reached(field) for course in group]) for field in FIELDS)
@@ -205,7 +209,7 @@ def before(name: str, group: Sequence[Course]) -> Part:
     for field in FIELDS:
         late = sum(course.lead is not None and course.reached(field) is None for course in group)
         told += f" In {late} of these the {field} does not and counts at the last evaluation." if late else ""
-    return above(name, leads, 0.0, told, least=FEWEST)
+    return above(name, leads, 0.0, told + remark, least=FEWEST)
 
 
 def overlapping(name: str, group: Sequence[Course]) -> Part:

@@ -215,12 +215,14 @@ def tell(table: Table) -> str:
         else:
             sentence += "the keyword's own position never speaks loudest in half of the positive sequences. "
         if row["median_turn"] is not None:
-            sentence += f"From step {row['median_turn']:g} on (median"
+            sentence += f"At step {row['median_turn']:g} (median"
             if row["turn_low"] is not None:
                 sentence += f", 95 % interval over seeds {row['turn_low']:g} to {row['turn_high']:g}"
-            sentence += f") the last position exceeds it in {row['turned']} of {row['seeds']} seeds"
+            sentence += f") the last position exceeds it for the first time, in {row['turned']} of {row['seeds']} seeds"
+        elif row["median_early"] is not None:
+            sentence += "After that the last position exceeds it in no seed"
         else:
-            sentence += "The last position exceeds it in no seed"
+            sentence += "So there is no turn to be told"
         sentence += (
             f"; at step {row['last_step']} the four are {row['late_keyword']:.1f}, {row['late_after']:.1f}, "
             f"{row['late_mean']:.1f} and {row['late_last']:.1f}, and the first position has {row['late_first']:.1f}."

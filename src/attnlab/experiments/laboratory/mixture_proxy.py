@@ -133,14 +133,21 @@ def tell_proxies(table: Table) -> str:
     for row in table:
         sentence = (
             f"The proxy on {row['setting']}: an output word's own input word has the largest probe of its set in "
-            f"{row['top']:.1%} of the cases (chance {row['chance']:.1%}), {row['right']:+.1%} of the set's mean. "
-            f"Training added a spread over words of {row['added']:.2%} of the mean; the random start has "
-            f"{row['spread_start']:.1%}."
+            f"{row['top']:.1%} of the cases (chance {row['chance']:.1%}), and there it is {compared(row['right'])}. "
+            f"The random start scatters the probe by {row['spread_start']:.1%} of the mean of a set; training changed "
+            f"these differences between words by {row['reshaped']:.2%}."
         )
         if row["other_set"] is not None:
             sentence += f" The probe is {row['set_mean']:.4f} at words of its set and {row['other_set']:.4f} at others."
         sentences.append(sentence)
     return " ".join(sentences)
+
+
+def compared(right: float) -> str:
+    """How the probe at the right word compares with the mean of its set, which it differs from by ``right`` of it."""
+    if right > 1:
+        return f"{1 + right:.0f} times the mean of its set"
+    return f"{abs(right):.1%} {'above' if right >= 0 else 'below'} the mean of its set"
 
 
 # --- claims

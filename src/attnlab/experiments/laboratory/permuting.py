@@ -17,6 +17,7 @@ from attnlab.experiments.laboratory.permuting_claims import across_orders, by_po
 from attnlab.experiments.laboratory.permuting_figures import distance_figure, position_figure, uniform_figure
 from attnlab.experiments.laboratory.positions import SEQUENCES, Positions, measure_positions
 from attnlab.experiments.laboratory.rates import rate_table, run_row, tell_rates
+from attnlab.experiments.laboratory.smaller import undecided
 from attnlab.experiments.laboratory.success import (
     EVERY,
     LEARNED,
@@ -141,7 +142,7 @@ class Permuting:
                 "position_correlations": by_distance,
             },
             figures=figures(outcomes, uniform, positions, within),
-            findings=findings,
+            findings=undecided(findings) if order.preset == "quick" else findings,
             notes=notes(order),
             seeds={
                 **{kind.name: seeds_of(kind, order) for kind in KINDS if seeds_of(kind, order)},

@@ -62,7 +62,12 @@ def across_orders(runs: Sequence[tuple[Outcome, float]], kinds: Sequence[str], u
     verdict: Verdict = "undecided"
     if not few:
         verdict = "holds" if interval[0] > 0 else "fails" if interval[1] < 0 else "undecided"
-    detail = f"Spearman's correlation of mean distance and step of success is {value:.2f} over {len(runs)} runs."
+    medians = {kind: np.median(steps[np.array(groups) == kind]) for kind in kinds if kind in groups}
+    told = ", ".join(f"{kind} {'never' if step > updates else f'{step:g}'}" for kind, step in medians.items())
+    detail = (
+        f"Spearman's correlation of mean distance and step of success is {value:.2f} over {len(runs)} runs. Median "
+        f"steps: {told}."
+    )
     return Part(name, verdict, value, interval, "runs", detail + few)
 
 

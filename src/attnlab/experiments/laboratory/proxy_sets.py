@@ -22,8 +22,9 @@ class SetMeasures:
     ``own``: at o's own word. ``same_set``: at the other words of its set. ``set_mean``: at all words of its set.
     ``other_set``: at the words of other sets, None if there is one set. ``spread_start`` and ``spread``: standard
     deviation over the words of o's set by their mean, before and after training. ``added``: the same of what training
-    added, theta at the end minus theta at the start. ``top``: share of output words whose own word has the largest
-    theta of its set.
+    added, theta at the end minus theta at the start. ``reshaped``: the same of theta by its mean over the set, at the
+    end minus at the start: what training did besides raising or lowering all words of a set alike. ``top``: share of
+    output words whose own word has the largest theta of its set.
     """
 
     own: float
@@ -33,6 +34,7 @@ class SetMeasures:
     spread_start: float
     spread: float
     added: float
+    reshaped: float
     top: float
 
     @property
@@ -69,6 +71,7 @@ def measure_sets(start: Floats, end: Floats, sets: int) -> SetMeasures:
         spread_start=float((before.std(1) / before.mean(1)).mean()),
         spread=float((after.std(1) / mean).mean()),
         added=float(((after - before).std(1) / mean).mean()),
+        reshaped=float((after / mean[:, None] - before / before.mean(1, keepdims=True)).std(1).mean()),
         top=float(hit.mean()),
     )
 

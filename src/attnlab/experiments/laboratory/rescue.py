@@ -40,6 +40,7 @@ from attnlab.experiments.laboratory.success import WITHIN, Outcome
 from attnlab.experiments.statistics import wilson
 from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
+from attnlab.training.metrics import Row
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,14 @@ class Tried:
         return LATE if self.late else WITHIN
 
     @property
+    def last(self) -> Row:
+        """The last evaluation before it is given up; a run that began late may have been trained further."""
+        return [row for row in self.run.rows if row["step"] <= self.horizon - self.before][-1]
+
+    @property
     def attends(self) -> bool:
-        """Whether attention is largest at the right position in more than half of the cases, when its run ends."""
-        return self.run.rows[-1]["attention_accuracy"] > 0.5
+        """Whether attention is largest at the right position in more than half of the cases at its last evaluation."""
+        return self.last["attention_accuracy"] > 0.5
 
 
 class Rescue:
@@ -95,8 +101,9 @@ class Rescue:
         tried = collect(scale, starts, sample.late, done)
         costs = relative_costs(scale, starts[0]) if starts else {}
         learned = {name: [one.learned(WITHIN) is not None for one in group] for name, group in tried.items()}
+        later = {name: [one.learned(LATE) is not None for one in group if one.late] for name, group in tried.items()}
         found = compare(learned) if starts else {}
-        table = remedy_table(tried, costs, found)
+        table = remedy_table(tried, costs, found, compare(later) if starts and sample.late else {})
         seeds = [job.spec.init_seed for job in jobs if job.spec.id == make_spec(scale, job.spec.data_seed).id]
         findings = decide(learned) if starts else ()
         return Result(
@@ -151,8 +158,16 @@ def compare(learned: Mapping[str, Sequence[bool]]) -> dict[str, Found]:
     return {name: Found(unchanged.get(name), fresh.get(name), tier.get(name)) for name in learned}
 
 
-def remedy_table(tried: Mapping[str, Sequence[Tried]], costs: Mapping[str, float], found: Mapping[str, Found]) -> Table:
-    """A row for each remedy, by tier, then by success within 200 updates, then by cost."""
+def remedy_table(
+    tried: Mapping[str, Sequence[Tried]],
+    costs: Mapping[str, float],
+    found: Mapping[str, Found],
+    later: Mapping[str, Found],
+) -> Table:
+    """A row for each remedy, by tier, then by success within 200 updates, then by cost.
+
+    ``found``: how remedies compare within 200 updates, ``later``: within 600, on the starts that were taken there.
+    """
     rows = []
     for name, compared in found.items():
         group = tried[name]
@@ -168,6 +183,9 @@ def remedy_table(tried: Mapping[str, Sequence[Tried]], costs: Mapping[str, float
             row[f"p_{control}"] = None if one is None else one.p
             row[f"difference_{control}"] = None if one is None else one.difference
             row[f"low_{control}"], row[f"high_{control}"] = (None, None) if one is None else one.interval
+        paired = later.get(name, Found(None, None, None))
+        for control, one in (("no_change", paired.unchanged), ("fresh_start", paired.fresh)):
+            row[f"p_{control}_{LATE}"] = None if one is None else one.p
         rows.append((compared.tier or 5, -sum(one.learned(WITHIN) is not None for one in group), costs[name], row))
     return [row for *_, row in sorted(rows, key=lambda entry: entry[:3])]
 
@@ -186,7 +204,6 @@ def _mean_cost(group: Sequence[Tried], within: int, cost: float) -> float | None
 
 def start_row(one: Tried, cost: float) -> dict[str, object]:
     """How one start ended with one remedy."""
-    last = one.run.rows[-1]
     step = one.learned(one.horizon)
     return {
         "remedy": one.remedy,
@@ -194,8 +211,8 @@ def start_row(one: Tried, cost: float) -> dict[str, object]:
         "step": step,
         "given_up_at": one.horizon if step is None else None,
         "cost": one.spent(one.horizon) * cost,
-        "last_accuracy": last["accuracy"],
-        "last_attention": last["attention_accuracy"],
+        "last_accuracy": one.last["accuracy"],
+        "last_attention": one.last["attention_accuracy"],
         "run": one.run.id,
     }
 

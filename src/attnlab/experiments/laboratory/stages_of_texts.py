@@ -14,7 +14,7 @@ from scipy.special import expit
 from attnlab.agreement.fields import ScoreField
 from attnlab.agreement.measures import top_agreement
 from attnlab.experiments.experiment import Table
-from attnlab.experiments.laboratory.stages import FIELDS, Course, Field
+from attnlab.experiments.laboratory.stages import FIELDS, HALF, Course, Field
 from attnlab.training.loop import Trained
 from attnlab.training.texts import relative_entropy
 
@@ -63,6 +63,23 @@ def end_table(seed: int, run: Trained) -> Table:
             now = _field(kept, field)
             line |= {f"{field}_at_end_of_{other}": same_top(ends[other], now) for other in FIELDS}
         table.append(line)
+    return table
+
+
+def lead_table(ends: Table) -> Table:
+    """For each seed and each field's end the first step at which either field is there in half of the texts.
+
+    Here both are measured against one end, so that one that goes on moving late does not look late for that.
+    """
+    table = []
+    for seed in dict.fromkeys(row["seed"] for row in ends):
+        rows = [row for row in ends if row["seed"] == seed]
+        for other in FIELDS:
+            line: dict[str, object] = {"seed": seed, "end_of": other}
+            for field in FIELDS:
+                there = (row["step"] for row in rows if row[f"{field}_at_end_of_{other}"] >= HALF)
+                line[field] = next(there, None)
+            table.append(line)
     return table
 
 

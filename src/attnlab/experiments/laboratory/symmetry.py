@@ -16,6 +16,7 @@ from attnlab.experiments.laboratory import copying
 from attnlab.experiments.laboratory.copying import make_spec
 from attnlab.experiments.laboratory.rates import learned_steps, rate_table, run_row, tell_rates
 from attnlab.experiments.laboratory.resampling import resampled_rows, value_and_interval
+from attnlab.experiments.laboratory.smaller import undecided
 from attnlab.experiments.laboratory.success import (
     EVERY,
     LEARNED,
@@ -119,6 +120,7 @@ class Symmetry:
         ]
         outcomes = [outcome for one in tried for outcome in one.outcomes]
         table, fits = distribution_table(tried, within), fit(tried, within)
+        findings = decide(tried, fits, within)
         return Result(
             summary=tell(table, fits, within),
             tables={
@@ -138,7 +140,7 @@ class Symmetry:
                     for name, family in zip(("curves_of_n", "curves_of_shares"), FAMILIES, strict=True)
                 },
             },
-            findings=decide(tried, fits, within),
+            findings=undecided(findings) if order.preset == "quick" else findings,
             notes=notes(order),
             seeds={setting.name: seeds_of(setting, order) for setting in SETTINGS if seeds_of(setting, order)},
         )
