@@ -58,11 +58,16 @@ def curves(
 
 
 def panels(data: Rows, *, column: str, layer: alt.Chart, title: str) -> alt.FacetChart:
-    """``layer`` drawn once for each value of ``column``, side by side in the order of the data."""
+    """``layer`` drawn once for each value of ``column``, in the order of the data: up to four side by side, more in
+    rows of three, which a page is wide enough for.
+    """
     order = list(dict.fromkeys(row[column] for row in data))
     chart: alt.FacetChart = (
         layer.properties(data=alt.InlineData(values=[dict(row) for row in data]))
-        .facet(column=alt.Column(f"{column}:N", title=None, sort=order, header=alt.Header(labelFontSize=12)))
+        .facet(
+            facet=alt.Facet(f"{column}:N", title=None, sort=order, header=alt.Header(labelFontSize=12)),
+            columns=len(order) if len(order) <= 4 else 3,
+        )
         .properties(title=alt.TitleParams(title, anchor="start", fontSize=14, color=INK))
     )
     return chart

@@ -48,6 +48,7 @@ def trained(learned_at, seed=0, last=300, probe=0.9):
             "accuracy": 1.0 if step == learned_at else 0.5,
             "probe_accuracy": probe if step else 0.0,
             "attention_accuracy": 0.75,
+            "attention_one_after": 0.125,
         }
         for step in range(0, last + 1, 10)
     ]
@@ -282,6 +283,7 @@ def test_analyse_makes_a_whole_result(tmp_path):
     assert set(rows) == {kind.name for kind in KINDS if kind.seeds["quick"]}
     assert rows[COPYING.name]["learned"] == 1
     assert rows[SHIFT.name]["distance"] == pytest.approx(1.95)
+    assert rows[SHIFT.name]["one_after_at_end"] == 0.125
     assert len(result.tables["positions"]) == 40
     assert {row["output"] for row in result.tables["positions"]} == set(range(1, 41))
     assert all(0.5 < row["lift"] < 2 for row in result.tables["positions"])  # attention begins near uniform

@@ -16,7 +16,7 @@ from attnlab.experiments.laboratory import copying
 from attnlab.experiments.laboratory.permuting_claims import across_orders, by_position, correlations, same_probe
 from attnlab.experiments.laboratory.permuting_figures import distance_figure, position_figure, uniform_figure
 from attnlab.experiments.laboratory.positions import SEQUENCES, Positions, measure_positions
-from attnlab.experiments.laboratory.rates import rate_table, run_row, tell_rates
+from attnlab.experiments.laboratory.rates import at_end, rate_table, run_row, tell_rates
 from attnlab.experiments.laboratory.smaller import undecided
 from attnlab.experiments.laboratory.success import (
     EVERY,
@@ -28,7 +28,7 @@ from attnlab.experiments.laboratory.success import (
     never,
     two_curves,
 )
-from attnlab.reports.charts import curves, panels
+from attnlab.reports.charts import COLOURS, CONTRAST, curves, panels
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.copying import random_permutation
 from attnlab.training.engine import Job
@@ -128,7 +128,15 @@ class Permuting:
             seed: measure_positions(make_spec(RANDOM, seed), done[make_spec(RANDOM, seed).id])
             for seed in seeds_of(RANDOM, order)
         }
-        success = [{**row, "distance": mean_distance(row["setting"], order)} for row in rate_table(outcomes, within)]
+        groups = by_setting(outcomes)
+        success = [
+            {
+                **row,
+                "one_after_at_end": at_end(groups[row["setting"]], "attention_one_after"),
+                "distance": mean_distance(row["setting"], order),
+            }
+            for row in rate_table(outcomes, within)
+        ]
         by_distance = correlations(positions)
         findings = decide(outcomes, uniform, positions, within)
         return Result(
@@ -295,9 +303,14 @@ def figures(
         ),
         "knowledge": two_curves(
             table,
-            {"lexical probe": "probe_accuracy", "attention": "attention_accuracy"},
-            y_title="right position is the largest",
+            {
+                "lexical probe": "probe_accuracy",
+                "attention": "attention_accuracy",
+                "attention, one after the right position": "attention_one_after",
+            },
+            y_title="position is the largest",
             title="Where lexical knowledge and attention point",
+            colours=(CONTRAST[0], COLOURS[2], CONTRAST[1]),
         ),
         "uniform": uniform_figure(uniform),
         "distance": distance_figure(steps, within),

@@ -20,8 +20,8 @@ def rate_table(outcomes: Iterable[Outcome], within: int) -> Table:
                 "first_step": min(steps, default=None),
                 "median_step": float(np.median(steps)) if steps else None,
                 "last_step": max(steps, default=None),
-                "attention_at_end": _at_end(group, "attention_accuracy"),
-                "probe_at_end": _at_end(group, "probe_accuracy"),
+                "attention_at_end": at_end(group, "attention_accuracy"),
+                "probe_at_end": at_end(group, "probe_accuracy"),
             }
         )
     return table
@@ -60,6 +60,6 @@ def run_row(outcome: Outcome, within: int) -> dict[str, object]:
     }
 
 
-def _at_end(group: Sequence[Outcome], metric: str) -> float:
+def at_end(group: Sequence[Outcome], metric: str) -> float:
     """The mean of a metric at the runs' last evaluations."""
     return float(np.mean([outcome.run.rows[-1][metric] for outcome in group]))

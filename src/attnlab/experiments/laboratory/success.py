@@ -153,14 +153,19 @@ def learns_more_often(label: str, group: Sequence[Outcome], other: Sequence[Outc
 # --- figures
 
 
-def two_curves(table: Table, metrics: Mapping[str, str], *, y_title: str, title: str) -> alt.TopLevelMixin:
-    """Two metrics of every seed, given by the name each is shown under, a panel for each setting."""
+def two_curves(
+    table: Table, metrics: Mapping[str, str], *, y_title: str, title: str, colours: Sequence[str] = CONTRAST
+) -> alt.TopLevelMixin:
+    """Two metrics of every seed, or as many as ``colours``, by the names they are shown under, a panel for a setting.
+
+    Colours are given away in the alphabetical order of names.
+    """
     rows = [
         {"setting": row["setting"], "seed": row["seed"], "step": row["step"], "what": what, "share": row[metric]}
         for row in table
         for what, metric in metrics.items()
     ]
     layer = curves(
-        x="step", y="share", group="seed", colour="what", colours=CONTRAST, x_title="updates", y_title=y_title
+        x="step", y="share", group="seed", colour="what", colours=colours, x_title="updates", y_title=y_title
     )
     return panels(rows, column="setting", layer=layer, title=title)
