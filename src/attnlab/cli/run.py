@@ -57,6 +57,14 @@ def run(
         Path | None, typer.Option(help="Folder of the corpora.", envvar="ATTNLAB_DATA", show_default=False)
     ] = None,
     stop_hopeless: StopHopelessOption = False,
+    recall: Annotated[
+        Path | None,
+        typer.Option(
+            help="Take runs on copying that results in this folder have measured as they stand there, instead of "
+            "training them.",
+            show_default=False,
+        ),
+    ] = None,
     jobs: JobsOption = None,
     store: StoreOption = Path("runs"),
     out: Annotated[Path, typer.Option(help="Folder that results are written into.")] = Path("results"),
@@ -65,6 +73,8 @@ def run(
     """Run an experiment of the papers: train what is missing, decide its claims, write tables and figures."""
     from attnlab.experiments.conduct import conduct, estimate
     from attnlab.experiments.experiment import check_order, chosen_rows
+    from attnlab.experiments.recall import check_recalling
+    from attnlab.experiments.recall import recall as recall_runs
     from attnlab.experiments.registry import find_experiment
     from attnlab.experiments.stopping import check_stoppable
     from attnlab.reports.result_page import write_report
@@ -79,12 +89,18 @@ def run(
     experiment, order = find_experiment(name), replace(check_order(preset, seeds), stop_hopeless=stop_hopeless)
     if stop_hopeless:
         check_stoppable(experiment, order)
+    if recall is not None:
+        check_recalling(experiment)
+    recalled = None if recall is None else recall_runs(recall)
     orders = [replace(order, row=row) for row in chosen_rows(experiment, order.preset, only or ())]
     engine = LocalEngine(workers(jobs), check_device(settings.device))
     runs = RunStore(store)
     if plan:
         _plan(
-            [(order, estimate(experiment, order, runs)) for order in orders], experiment.name, engine.workers, as_json
+            [(order, estimate(experiment, order, runs, recalled)) for order in orders],
+            experiment.name,
+            engine.workers,
+            as_json,
         )
         return
     screen = console()
@@ -93,9 +109,9 @@ def run(
         # What repeats the result; where runs and results lie, and how many workers made them, decides nothing.
         command = f"attnlab run {experiment.name} --preset {order.preset}"
         command += (f" --only {order.row}" if order.row else "") + (f" --seeds {seeds}" if seeds else "")
-        command += " --stop-hopeless" * stop_hopeless
+        command += " --stop-hopeless" * stop_hopeless + (" --recall results" if recall else "")
         with watching(screen) as watch:
-            done = conduct(experiment, order, runs, engine, out, command=command, watch=watch)
+            done = conduct(experiment, order, runs, engine, out, command=command, watch=watch, recalled=recalled)
         told.append(json.loads((done.folder / "result.json").read_text(encoding="utf-8")))
         if not as_json:
             if not settings.quiet:

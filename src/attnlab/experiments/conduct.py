@@ -9,6 +9,7 @@ from altair.utils.schemapi import debug_mode
 
 from attnlab.errors import RunFailed
 from attnlab.experiments.experiment import Experiment, Order, Result
+from attnlab.experiments.recall import Recalled
 from attnlab.experiments.result import write_result
 from attnlab.experiments.stopping import Planner
 from attnlab.training.engine import Engine, Event, Job
@@ -43,14 +44,19 @@ def conduct(
     *,
     command: str,
     watch: Watch | None = None,
+    recalled: Recalled | None = None,
 ) -> Conducted:
-    """Run ``experiment`` and write its result folder ``out/<experiment>/<preset>``, or below it that of its row."""
+    """Run ``experiment`` and write its result folder ``out/<experiment>/<preset>``, or below it that of its row.
+
+    ``recalled``: what results have measured of runs; those are not trained unless the store has them anyway.
+    """
+    recalled = recalled or Recalled()
     started = time.monotonic()
     done: dict[str, Trained] = {}
     planner = Planner(experiment, order)
     while True:
         jobs = planner.plan(done)
-        done = train_all(jobs, store, engine, watch)
+        done = train_all(jobs, store, engine, watch, recalled)
         if planner.plan(done) == jobs:
             break
     with debug_mode(False):  # Altair would check every part of a chart on its own; saving checks the whole
@@ -67,12 +73,21 @@ def conduct(
         seconds=seconds,
         training_seconds=training_seconds,
         inexact_runs=inexact,
+        recalled_runs=recalled.used(done),
     )
     return Conducted(result, folder, seconds)
 
 
-def train_all(jobs: Sequence[Job], store: RunStore, engine: Engine, watch: Watch | None = None) -> dict[str, Trained]:
-    """Train ``jobs``; all of them by run id, or one error that names every run that failed."""
+def train_all(
+    jobs: Sequence[Job],
+    store: RunStore,
+    engine: Engine,
+    watch: Watch | None = None,
+    recalled: Recalled | None = None,
+) -> dict[str, Trained]:
+    """Train ``jobs`` but for those ``recalled``; all by run id, or one error that names every run that failed."""
+    known = {job.spec.id: run for job in pending(jobs, store) if recalled and (run := recalled.find(job))}
+    jobs = [job for job in jobs if job.spec.id not in known]
     waiting = pending(jobs, store)
     swept = sweep(jobs, store, engine, watch(waiting) if watch and waiting else None)
     if swept.failed:
@@ -80,7 +95,7 @@ def train_all(jobs: Sequence[Job], store: RunStore, engine: Engine, watch: Watch
         raise RunFailed(
             f"{len(swept.failed)} of {len(jobs)} runs failed, so there is no result; the others are kept. {told}"
         )
-    return swept.finished
+    return {**known, **swept.finished}
 
 
 @dataclass(frozen=True)
@@ -94,10 +109,10 @@ class Estimate:
     bytes: int
 
 
-def estimate(experiment: Experiment, order: Order, store: RunStore) -> Estimate:
+def estimate(experiment: Experiment, order: Order, store: RunStore, recalled: Recalled | None = None) -> Estimate:
     """The cost of ``order`` at most, from a few updates of each kind of run timed on this machine, on one thread."""
     jobs = experiment.at_most(order)
-    settled = _settled(experiment, order, store)
+    settled = _settled(experiment, order, store, recalled or Recalled())
     costs: dict[str, tuple[float, float, int]] = {}
     updates, seconds, space, to_train = 0, 0.0, 0, 0
     for job in jobs:
@@ -117,13 +132,17 @@ def estimate(experiment: Experiment, order: Order, store: RunStore) -> Estimate:
     return Estimate(len(jobs), to_train, updates, seconds / 3600, space)
 
 
-def _settled(experiment: Experiment, order: Order, store: RunStore) -> set[str]:
-    """Runs of which the store has all that the experiment will want, as far as it can know now."""
+def _settled(experiment: Experiment, order: Order, store: RunStore, recalled: Recalled) -> set[str]:
+    """Runs of which the store, or a result, has all that the experiment will want, as far as it can know now."""
     done: dict[str, Trained] = {}
     planner = Planner(experiment, order)
     while True:
         jobs = planner.plan(done)
-        found = {job.spec.id: run for job in jobs if (run := finished(job.spec, job.schedule, store))}
+        found = {
+            job.spec.id: run
+            for job in jobs
+            if (run := finished(job.spec, job.schedule, store) or recalled.find(job)) is not None
+        }
         if found == done:
             return set(done)
         done = found

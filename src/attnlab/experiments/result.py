@@ -5,7 +5,7 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,12 @@ def write_result(
     seconds: float,
     training_seconds: float,
     inexact_runs: Sequence[str] = (),
+    recalled_runs: Mapping[str, Sequence[str]] | None = None,
 ) -> Path:
     """Write ``result`` as ``folder``, in one move: a folder is there whole or as it was before.
 
-    ``inexact_runs``: ids of runs that went on in another environment than they began in.
+    ``inexact_runs``: ids of runs that went on in another environment than they began in. ``recalled_runs``: by the
+    result that has measured them, ids of runs that were not trained for this one.
     """
     with explained(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -57,6 +59,7 @@ def write_result(
             "duration_seconds": round(seconds, 1),
             "training_seconds": round(training_seconds, 1),
             "inexact_runs": list(inexact_runs),
+            **({"recalled_runs": dict(recalled_runs)} if recalled_runs else {}),
         }
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
         (fresh / "result.json").write_text(text + "\n", encoding="utf-8")

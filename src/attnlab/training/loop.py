@@ -3,7 +3,7 @@
 import math
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from attnlab.errors import RunFailed
@@ -69,6 +69,13 @@ def train(
 def finished(spec: RunSpec, schedule: Schedule, store: RunStore) -> Trained | None:
     """The run if the store has all that ``schedule`` wants of it, else None."""
     return _finished(store.run(spec.id), schedule)
+
+
+def measured(spec: RunSpec, schedule: Schedule, rows: Mapping[int, Row]) -> Trained | None:
+    """The run without its folder, if ``rows``, by step, are all that ``schedule`` wants of it; else None."""
+    if not rows or _missing(rows, (), schedule):
+        return None
+    return Trained(spec.id, _wanted(rows, schedule), _last_step(rows, schedule))
 
 
 def _finished(run: Run, schedule: Schedule) -> Trained | None:
@@ -229,7 +236,7 @@ def _ordered(rows: dict[int, Row]) -> list[Row]:
     return [rows[step] for step in sorted(rows)]
 
 
-def _last_step(rows: dict[int, Row], schedule: Schedule) -> int:
+def _last_step(rows: Mapping[int, Row], schedule: Schedule) -> int:
     """Where the schedule ends: at its last step, where the run is given up, or where it first passes ``stop_at``."""
     hopeless = gave_up(rows.values(), schedule)
     last = schedule.steps if hopeless is None else hopeless
@@ -240,7 +247,7 @@ def _last_step(rows: dict[int, Row], schedule: Schedule) -> int:
     return last
 
 
-def _missing(rows: dict[int, Row], stored: Collection[int], schedule: Schedule) -> list[int]:
+def _missing(rows: Mapping[int, Row], stored: Collection[int], schedule: Schedule) -> list[int]:
     """Steps of evaluations the schedule still wants: not measured yet, or their weights to be kept and not there."""
     last = _last_step(rows, schedule)
     wanted = [step for step in schedule.evaluations if step <= last]
@@ -248,7 +255,7 @@ def _missing(rows: dict[int, Row], stored: Collection[int], schedule: Schedule) 
     return [step for step in wanted if step not in rows or (step in kept and step not in stored)]
 
 
-def _kept(rows: dict[int, Row], schedule: Schedule) -> Collection[int]:
+def _kept(rows: Mapping[int, Row], schedule: Schedule) -> Collection[int]:
     """Steps whose weights are to be kept, as far as ``rows`` says."""
     if schedule.keep == "best":
         measured = [step for step in schedule.evaluations if step in rows]
@@ -256,7 +263,7 @@ def _kept(rows: dict[int, Row], schedule: Schedule) -> Collection[int]:
     return schedule.evaluations if schedule.keep else ()
 
 
-def _wanted(rows: dict[int, Row], schedule: Schedule) -> list[Row]:
+def _wanted(rows: Mapping[int, Row], schedule: Schedule) -> list[Row]:
     last = _last_step(rows, schedule)
     return [rows[step] for step in schedule.evaluations if step <= last]
 

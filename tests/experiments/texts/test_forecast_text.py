@@ -1,10 +1,10 @@
 """Forecast-text: end to end on a little corpus, its plan, its measures, and comparisons whose answer is known."""
 
 import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.experiments.in_this_process import InThisProcess
 from tests.news import write_news
 
 from attnlab.agreement.measures import top_agreement
@@ -22,21 +22,11 @@ from attnlab.experiments.texts.text_variants import SIZES, VARIANTS, Size, Varia
 from attnlab.experiments.texts.tried_texts import Tried
 from attnlab.tasks.altered import keywords, remove_keywords, shuffle_labels
 from attnlab.tasks.labelled_text import load_corpus
-from attnlab.training.engine import Event
-from attnlab.training.loop import Trained, finished, train
+from attnlab.training.loop import Trained, finished
 from attnlab.training.store import RunStore
 
 ROLES = dict.fromkeys(("reference", "comparison", "uniform", "frozen", "proxy"), 1)
 FEW = (Variant("as it is"), Variant("100 % shuffled", shuffled=1.0), Variant("5 removed", without_keywords=5))
-
-
-class InThisProcess:
-    """An engine without worker processes, which take longer to start than these runs to train."""
-
-    def run(self, jobs, store, report):
-        for number, one in enumerate(jobs):
-            train(one.spec, one.schedule, RunStore(Path(store)))
-            report(Event(number, "finished"))
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,10 @@
 import csv
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.experiments.in_this_process import InThisProcess
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import load_claims
@@ -15,21 +15,11 @@ from attnlab.experiments.experiment import Order, RowedExperiment
 from attnlab.experiments.registry import find_experiment
 from attnlab.experiments.texts import classification
 from attnlab.experiments.texts.classification import ROWS, Size, default_rows, job
-from attnlab.training.engine import Event
 from attnlab.training.loop import train
 from attnlab.training.store import RunStore
 
 ROWED = ("frozen-lexicon", "uniform-overtraining", "saliency", "logistic-proxy")
 HERE = pytest.mark.needs_data("sst", "sms_spam")
-
-
-class InThisProcess:
-    """An engine without worker processes, which take longer to start than these runs to train."""
-
-    def run(self, jobs, store, report):
-        for number, one in enumerate(jobs):
-            train(one.spec, one.schedule, RunStore(Path(store)))
-            report(Event(number, "finished"))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,124 @@
+"""``--recall``: runs that a result has measured, taken as they stand in its tables instead of being trained again.
+
+A result keeps every measurement of its runs, to the last digit (``curves``), beside their ids (a table with the column
+``run``). An id names all that decides a run's course, so a run asked for under the same id is that run. What results do
+not keep is weights: an experiment that reads these has to train.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attnlab.errors import UsageError
+from attnlab.experiments.claims import PRESETS
+from attnlab.experiments.experiment import Experiment
+from attnlab.experiments.result import read_result
+from attnlab.training.engine import Job
+from attnlab.training.loop import Trained, measured
+from attnlab.training.metrics import Row
+
+RECALLING = ("copying", "mixture", "symmetry", "rescue", "forecast-copying", "early-verdict")
+"""The experiments that read measurements of runs on copying, and no weights."""
+
+CURVES = "curves"
+NAMED_BY = ("setting", "seed")
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """Rows by run id and step, and of each run the results, as ``experiment/preset``, that have measured it."""
+
+    rows: Mapping[str, Mapping[int, Row]] = field(default_factory=dict)
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def find(self, job: Job) -> Trained | None:
+        """The run if all that ``job`` wants of it was measured, else None."""
+        return measured(job.spec, job.schedule, self.rows.get(job.spec.id, {}))
+
+    def used(self, runs: Mapping[str, Trained]) -> dict[str, list[str]]:
+        """By result, which of ``runs`` were taken from it."""
+        found: dict[str, list[str]] = {}
+        for id, run in runs.items():
+            if run.run is None:
+                for source in self.sources.get(id, ()):
+                    found.setdefault(source, []).append(id)
+        return found
+
+
+def check_recalling(experiment: Experiment) -> None:
+    """A UsageError where ``--recall`` has nothing to give."""
+    if experiment.name not in RECALLING:
+        raise UsageError(
+            f"--recall hands over measurements of runs on copying, without weights, which {experiment.name} cannot do "
+            f"with; it is for {', '.join(RECALLING)}."
+        )
+
+
+def recall(results: Path) -> Recalled:
+    """What all results below the folder ``results`` have measured.
+
+    Runs that went on in another environment than they began in are left out, and so are results of runs that were
+    ended early.
+    """
+    if not results.is_dir():
+        raise UsageError(f"There is no folder {results} to recall runs from; --recall names one of results.")
+    rows: dict[str, dict[int, Row]] = {}
+    sources: dict[str, tuple[str, ...]] = {}
+    for place in sorted(results.glob("*/*/result.json")):
+        folder = place.parent
+        if folder.name not in PRESETS:
+            continue
+        source, inexact = f"{folder.parent.name}/{folder.name}", set(read_result(folder).get("inexact_runs", ()))
+        for id, of_run in _runs_of(folder).items():
+            if id not in inexact:
+                known = rows.setdefault(id, {})
+                for step, row in of_run.items():
+                    if len(row) > len(known.get(step, ())):  # an older result may lack a measure
+                        known[step] = row
+                sources[id] = (*sources.get(id, ()), source)
+    if not rows:
+        raise UsageError(f"No result below {results} has measurements of runs: tables/{CURVES}.csv and a table of ids.")
+    return Recalled(rows, sources)
+
+
+def _runs_of(folder: Path) -> dict[str, dict[int, Row]]:
+    """The rows of a result's runs, by id and step; none where it has no curves or names no runs."""
+    path = folder / "tables" / f"{CURVES}.csv"
+    if not path.is_file():
+        return {}
+    ids = _ids(folder)
+    found: dict[str, dict[int, Row]] = {}
+    for line, cells in _lines(path):
+        if not set(NAMED_BY) <= set(cells):
+            return {}
+        id = ids.get(tuple(cells.pop(name) for name in NAMED_BY))
+        if id is None:
+            continue
+        try:
+            row: Row = {name: float(value) for name, value in cells.items() if value not in ("", None)}
+            step = int(cells["step"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{path}, line {line}: {error}; a step and numbers are right there.") from None
+        found.setdefault(id, {})[step] = {**row, "step": step}
+    return found
+
+
+def _ids(folder: Path) -> dict[tuple[str, ...], str]:
+    """Run ids by setting and seed, from the first table that has them."""
+    for path in sorted((folder / "tables").glob("*.csv")):
+        named = [cells for _, cells in _lines(path) if {*NAMED_BY, "run"} <= set(cells)]
+        if named:
+            return {tuple(cells[name] for name in NAMED_BY): cells["run"] for cells in named}
+    return {}
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a table, each with its line."""
+    try:
+        with path.open(newline="", encoding="utf-8") as lines:
+            reader = csv.DictReader(lines)
+            for cells in reader:
+                yield reader.line_num, cells
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{path} is not a table of ours: {error}.") from None
