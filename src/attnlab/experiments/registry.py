@@ -15,6 +15,7 @@ CLASSES = {
     "rescue": "laboratory.rescue:Rescue",
     "mixture": "laboratory.mixture:Mixture",
     "permuting": "laboratory.permuting:Permuting",
+    "even-steps": "laboratory.even_steps:EvenSteps",
     "symmetry": "laboratory.symmetry:Symmetry",
     "early-verdict": "laboratory.early_verdict:EarlyVerdict",
     "locality": "laboratory.locality:Locality",

@@ -13,13 +13,7 @@ import numpy as np
 from attnlab.experiments.claims import Finding, Preset
 from attnlab.experiments.experiment import Order, Result, Table
 from attnlab.experiments.laboratory import copying
-from attnlab.experiments.laboratory.permuting_claims import (
-    across_orders,
-    by_position,
-    correlations,
-    even_against_random,
-    same_probe,
-)
+from attnlab.experiments.laboratory.permuting_claims import across_orders, by_position, correlations, same_probe
 from attnlab.experiments.laboratory.permuting_figures import distance_figure, position_figure, uniform_figure
 from attnlab.experiments.laboratory.positions import SEQUENCES, Positions, measure_positions
 from attnlab.experiments.laboratory.rates import at_end, rate_table, run_row, tell_rates
@@ -87,11 +81,6 @@ def shuffled_blocks(size: int, seed: int) -> Indices:
     return tuple(int(position) for position in rng.permuted(blocks, axis=1).ravel())
 
 
-def even_steps(by: int) -> Indices:
-    """Output t is input ``by`` · t, going round; ``by`` and the length have no divisor in common."""
-    return tuple(by * t % LENGTH for t in range(LENGTH))
-
-
 def random_order(seed: int) -> Indices:
     """The random order that a seed's run has; two seeds share each."""
     return random_permutation(LENGTH, FIRST_RANDOM + seed // RUNS_PER_ORDER)
@@ -106,11 +95,6 @@ FURTHER = Kind("shifted by 5", lambda _: shifted(5), _FEW)
 RANDOM = Kind("random order", random_order, {"quick": 1, "reduced": 10, "paper": 20}, ends_when_learned=False)
 REVERSAL = Kind("reversed", lambda _: tuple(reversed(range(LENGTH))), _FEW)
 KINDS = (COPYING, BLOCKS, SHIFT, FURTHER, RANDOM, REVERSAL)
-EVEN = (Kind("steps of 3", lambda _: even_steps(3), _FEW), Kind("steps of 7", lambda _: even_steps(7), _FEW))
-"""About as far from the identity as random orders are, but attention moves by as much at every output. They came after
-the other kinds had been run, and are no part of what distance is said about.
-"""
-ALL = (*KINDS, *EVEN)
 UNIFORM = (COPYING, RANDOM)
 """Kinds that are trained with uniform attention too."""
 
@@ -126,14 +110,14 @@ class Permuting:
         return self.at_most(order)
 
     def at_most(self, order: Order) -> list[Job]:
-        learned = [make_job(kind, seed, order.preset) for kind in ALL for seed in seeds_of(kind, order)]
+        learned = [make_job(kind, seed, order.preset) for kind in KINDS for seed in seeds_of(kind, order)]
         uniform = [make_uniform_job(kind, seed, order.preset) for kind in UNIFORM for seed in uniform_seeds(order)]
         return learned + uniform
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         within = STEPS[order.preset]
         outcomes = [
-            Outcome(kind.name, seed, done[make_spec(kind, seed).id]) for kind in ALL for seed in seeds_of(kind, order)
+            Outcome(kind.name, seed, done[make_spec(kind, seed).id]) for kind in KINDS for seed in seeds_of(kind, order)
         ]
         uniform = [
             Outcome(kind.name, seed, done[make_spec(kind, seed, uniform=True).id])
@@ -169,7 +153,7 @@ class Permuting:
             findings=undecided(findings) if order.preset == "quick" else findings,
             notes=notes(order),
             seeds={
-                **{kind.name: seeds_of(kind, order) for kind in ALL if seeds_of(kind, order)},
+                **{kind.name: seeds_of(kind, order) for kind in KINDS if seeds_of(kind, order)},
                 "uniform attention": uniform_seeds(order),
             },
         )
@@ -211,13 +195,13 @@ def make_uniform_job(kind: Kind, seed: int, preset: Preset) -> Job:
 
 def distance_of(outcome: Outcome) -> float:
     """Mean |pi(t) - t| of the order that a run had."""
-    kind = next(kind for kind in ALL if kind.name == outcome.setting)
+    kind = next(kind for kind in KINDS if kind.name == outcome.setting)
     return kind.distance(outcome.seed)
 
 
 def mean_distance(name: str, order: Order) -> float:
     """Of a kind's runs, the mean distance."""
-    kind = next(kind for kind in ALL if kind.name == name)
+    kind = next(kind for kind in KINDS if kind.name == name)
     return float(np.mean([kind.distance(seed) for seed in seeds_of(kind, order)]))
 
 
@@ -255,7 +239,6 @@ def notes(order: Order) -> tuple[str, ...]:
         f"Every random order is run with {RUNS_PER_ORDER} seeds. A shift goes round: the last outputs are the first "
         "inputs. Blocks are shuffled anew for every seed.",
         "Runs on random orders go on to the end; all others end once they have learned.",
-        "Orders in steps of 3 and 7 were added, with their claim, after the result of the others had been seen.",
         f"Positions are measured on {SEQUENCES} fresh sequences with the weights of the end, without the end symbol.",
     ]
     if order.preset == "quick":
@@ -279,7 +262,6 @@ def decide(
 ) -> tuple[Finding, ...]:
     """The verdicts; `claims.toml` says the rules in words."""
     groups, probes = by_setting(outcomes), by_setting(uniform)
-    compared = [one for kind in KINDS for one in groups.get(kind.name, [])]
     plain, moved = (probes.get(kind.name, []) for kind in UNIFORM)
     of_order: dict[int, list[Positions]] = {}
     for seed, one in positions.items():
@@ -296,15 +278,8 @@ def decide(
         Finding(
             "lstm-monotonic-bias",
             (
-                across_orders([(one, distance_of(one)) for one in compared], [kind.name for kind in KINDS], within),
+                across_orders([(one, distance_of(one)) for one in outcomes], [kind.name for kind in KINDS], within),
                 by_position(list(of_order.values())),
-            ),
-        ),
-        Finding(
-            "even-steps-learned",
-            tuple(
-                even_against_random(kind.name, groups.get(kind.name, []), groups.get(RANDOM.name, []), within)
-                for kind in EVEN
             ),
         ),
     )
@@ -317,8 +292,18 @@ def figures(
     outcomes: Sequence[Outcome], uniform: Sequence[Outcome], positions: Mapping[int, Positions], within: int
 ) -> dict[str, alt.TopLevelMixin]:
     """Curves of all runs, the same knowledge under uniform attention, and learning against distance."""
-    table = curve_table(outcomes)
     steps = [(one, distance_of(one)) for one in outcomes]
+    return {
+        **order_figures(outcomes),
+        "uniform": uniform_figure(uniform),
+        "distance": distance_figure(steps, within),
+        "positions": position_figure(position_table(positions)),
+    }
+
+
+def order_figures(outcomes: Sequence[Outcome]) -> dict[str, alt.TopLevelMixin]:
+    """Curves of all runs, a panel for each kind of order."""
+    table = curve_table(outcomes)
     return {
         "curves": panels(
             table,
@@ -337,7 +322,4 @@ def figures(
             title="Where lexical knowledge and attention point",
             colours=(CONTRAST[0], COLOURS[2], CONTRAST[1]),
         ),
-        "uniform": uniform_figure(uniform),
-        "distance": distance_figure(steps, within),
-        "positions": position_figure(position_table(positions)),
     }

@@ -1,7 +1,6 @@
 """The rules of the experiment permuting: the same probe, and learning against distance from the identity."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +10,8 @@ from attnlab.experiments.experiment import Table
 from attnlab.experiments.laboratory.positions import Positions
 from attnlab.experiments.laboratory.resampling import resampled_rows, value_and_interval
 from attnlab.experiments.laboratory.seed_parts import below, within
-from attnlab.experiments.laboratory.success import EVERY, Outcome, learned, learns_more_often
+from attnlab.experiments.laboratory.success import EVERY, Outcome
 from attnlab.experiments.ranks import spearman
-from attnlab.experiments.statistics import wilson
 
 Floats = NDArray[np.float64]
 
@@ -21,8 +19,6 @@ POINTS = 0.02
 """Two points of accuracy: what counts as the same."""
 FEWEST_RUNS = 5
 """Fewest runs of a kind of order for the comparison across orders."""
-HALF = 0.5
-"""The success rate below which an order is mostly not learned."""
 FEWEST_ORDERS = 10
 """Fewest random orders for the comparison of positions."""
 MEASURES = ("lift", "attention", "accuracy")
@@ -93,15 +89,6 @@ def by_position(orders: Sequence[Sequence[Positions]]) -> Part:
         f"{np.mean(values or 0):.2f} over {len(values)} random orders."
     )
     return below("position by position", values, 0.0, told, least=FEWEST_ORDERS, over="orders")
-
-
-def even_against_random(name: str, even: Sequence[Outcome], random: Sequence[Outcome], within: int) -> Part:
-    """Holds if an order of even steps is learned more often than random ones; fails if it is mostly not learned."""
-    part = learns_more_often(name, even, random, within)
-    if part.verdict != "holds" and even and random:
-        mostly_not = wilson(learned(even, within), len(even))[1] < HALF
-        part = replace(part, verdict="fails" if mostly_not else "undecided")
-    return part
 
 
 def correlation(positions: Positions, measure: str) -> float | None:
