@@ -9,7 +9,6 @@ import gzip
 import importlib.util
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from memory import peak_gigabytes
 
 ITERATIONS = 5
 ROUNDS = 3
@@ -233,7 +234,4 @@ if __name__ == "__main__":
     from attnlab.theory import aligner  # noqa: F401
 
     spent = least(lambda: align_files(*map(Path, sys.argv[1:])), 1)
-    # The system counts in kilobytes, macOS in bytes.
-    unit = 1e9 if sys.platform == "darwin" else 1e6
-    gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    print(json.dumps({"seconds": spent, "gigabytes": gigabytes}))
+    print(json.dumps({"seconds": spent, "gigabytes": peak_gigabytes()}))

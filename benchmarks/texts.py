@@ -7,7 +7,6 @@ them. One ratio is among them: what it brings that a sweep's workers keep their 
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import torch
 from alignment import Figure
+from memory import peak_gigabytes
 
 from attnlab.probes.influence import text_influence
 from attnlab.tasks.labelled_text import load_corpus
@@ -95,7 +95,7 @@ def evaluation(every: int = 10) -> list[float]:
     started = time.process_time()
     text_influence(network, texts)
     seconds = (time.process_time() - started) * every
-    return [seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6]
+    return [seconds, peak_gigabytes()]
 
 
 if __name__ == "__main__":
