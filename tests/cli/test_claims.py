@@ -34,7 +34,7 @@ def results(tmp_path: Path) -> Path:
 def test_json_is_the_list_of_claims(results: Path) -> None:
     printed = json.loads(call("--json", "--results", str(results)).stdout)
     assert [entry["id"] for entry in printed] == [claim.id for claim in load_claims()]
-    keys = ["id", "source", "statement", "experiment", "verdict", "effect", "interval", "preset", "parts"]
+    keys = ["id", "source", "statement", "experiment", "verdict", "effect", "interval", "preset", "parts", "rows"]
     assert all(list(entry) == keys for entry in printed)
     learned = next(entry for entry in printed if entry["id"] == "copy-k-of-n-learns")
     assert learned == {
@@ -56,6 +56,7 @@ def test_json_is_the_list_of_claims(results: Path) -> None:
                 "detail": "20 of 20 learned",
             }
         ],
+        "rows": [],
     }
     untouched = next(entry for entry in printed if entry["id"] == "norm-identity")
     assert (untouched["verdict"], untouched["effect"], untouched["interval"]) == ("undecided", None, None)
@@ -121,3 +122,16 @@ def test_damaged_result_is_named(results: Path) -> None:
     outcome = call("--json", "--results", str(results))
     assert isinstance(outcome.exception, UsageError)
     assert str(path) in str(outcome.exception)
+
+
+def test_claims_over_corpora_say_which(results: Path) -> None:
+    for row, verdict in (("sst", "holds"), ("yelp", "fails")):
+        folder = results / "uniform-overtraining" / "reduced" / row
+        folder.mkdir(parents=True)
+        finding = Finding("uniform-rises-then-falls", (Part(row, verdict, 0.1, (0.05, 0.2), "examples", "a peak"),))
+        document = {"experiment": "uniform-overtraining", "preset": "reduced", "row": row}
+        (folder / "result.json").write_text(json.dumps({**document, "claims": [finding.to_json()]}))
+    printed = call("--results", str(results), "--experiment", "uniform-overtraining").stdout
+    assert "decided on sst, yelp; of 2 parts 1 holds, 1 fails" in printed
+    (entry,) = json.loads(call("--json", "--results", str(results), "--experiment", "uniform-overtraining").stdout)
+    assert entry["rows"] == ["sst", "yelp"]

@@ -65,9 +65,26 @@ def table(decisions: list[Decision]) -> Table:
                 Text(decision.verdict, style=_COLOURS[decision.verdict], no_wrap=True),
                 Text(effect(decision), no_wrap=True),
                 Text(decision.preset or "", no_wrap=True),
-                Text.assemble((decision.id, "bold"), "\n", decision.statement),
+                Text.assemble((decision.id, "bold"), "\n", decision.statement, (scope(decision), "dim")),
             )
     return drawn
+
+
+def scope(decision: Decision) -> str:
+    """On its own line what a verdict is about, where that is not plain: which corpora, and parts that disagree.
+
+    >>> from attnlab.experiments.claims import Part
+    >>> parts = [Part(name, verdict, None, None, "seeds", "") for name, verdict in (("a", "holds"), ("b", "fails"))]
+    >>> scope(Decision("id", "P3", "it works", "agreement", "fails", None, None, "paper", tuple(parts), ("sst", "sms")))
+    '\\ndecided on sst, sms; of 2 parts 1 holds, 1 fails'
+    """
+    told = [f"decided on {', '.join(decision.rows)}"] if decision.rows else []
+    counts = {v: sum(part.verdict == v for part in decision.parts) for v in VERDICTS}
+    if sum(count > 0 for count in counts.values()) > 1:
+        words = {"holds": ("holds", "hold"), "fails": ("fails", "fail")}
+        each = [f"{n} {words.get(v, (v, v))[n > 1]}" for v, n in counts.items() if n]
+        told.append(f"of {len(decision.parts)} parts {', '.join(each)}")
+    return "\n" + "; ".join(told) if told else ""
 
 
 def effect(decision: Decision) -> str:

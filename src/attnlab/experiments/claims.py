@@ -108,6 +108,7 @@ class Decision:
 
     ``effect`` and ``interval`` are those of the deciding part: the first one with the claim's own verdict, or the first
     of all where none has it. ``preset`` is the weakest one that the evidence comes from, None where there is none.
+    ``rows``: the corpora it was decided on, where its experiment has a row for each.
     """
 
     id: str
@@ -119,6 +120,7 @@ class Decision:
     interval: tuple[float, float] | None
     preset: Preset | None
     parts: tuple[Part, ...]
+    rows: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``attnlab claims --json`` prints."""
@@ -197,7 +199,7 @@ def decide(results_root: Path) -> list[Decision]:
 
 def _decide_claim(claim: Claim, evidence: dict[str, _Evidence]) -> Decision:
     spoken = [list(_strongest(claim.id, evidence[name])) for name in claim.experiments]
-    parts = tuple(part for parts in spoken for _, part in parts)
+    parts = tuple(part for parts in spoken for _, _, part in parts)
     verdict = verdict_of(parts)
     if verdict == "holds" and not all(spoken):
         verdict = "undecided"
@@ -210,13 +212,14 @@ def _decide_claim(claim: Claim, evidence: dict[str, _Evidence]) -> Decision:
         verdict=verdict,
         effect=deciding.effect if deciding else None,
         interval=deciding.interval if deciding else None,
-        preset=min((preset for parts in spoken for preset, _ in parts), key=PRESETS.index, default=None),
+        preset=min((preset for parts in spoken for _, preset, _ in parts), key=PRESETS.index, default=None),
         parts=parts,
+        rows=tuple(dict.fromkeys(row for parts in spoken for row, _, _ in parts if row)),
     )
 
 
-def _strongest(id: str, evidence: _Evidence) -> Iterator[tuple[Preset, Part]]:
-    """The parts of one claim by one experiment that count, each with the preset it comes from."""
+def _strongest(id: str, evidence: _Evidence) -> Iterator[tuple[str, Preset, Part]]:
+    """The parts of one claim by one experiment that count, each with the row and the preset it comes from."""
     rows = [
         (row, next(preset for preset in reversed(PRESETS) if presets.get(preset, {}).get(id)))
         for row, presets in sorted(evidence.items())
@@ -228,7 +231,7 @@ def _strongest(id: str, evidence: _Evidence) -> Iterator[tuple[Preset, Part]]:
         rows = [(row, preset) for row, preset in rows if preset != "quick"]
     for row, preset in rows:
         for part in evidence[row][preset][id]:
-            yield preset, part
+            yield row, preset, part
 
 
 def _read_experiment(folder: Path) -> _Evidence:

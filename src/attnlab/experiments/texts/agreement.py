@@ -17,7 +17,7 @@ from attnlab.experiments.texts.agreement_claims import decide
 from attnlab.experiments.texts.classification import Role, TextExperiment
 from attnlab.experiments.texts.text_agreement import Agreements, measure
 from attnlab.experiments.texts.text_context import IN_CONTEXT, Context, contexts_of
-from attnlab.experiments.texts.text_notes import LEFT_OUT, text_notes
+from attnlab.experiments.texts.text_notes import LEFT_OUT, left_out, text_notes
 from attnlab.experiments.texts.text_pictures import heading, over_training
 from attnlab.experiments.texts.text_report import write_text_report
 from attnlab.experiments.texts.text_runs import TextRuns
@@ -80,7 +80,11 @@ class AgreementExperiment(TextExperiment):
             },
             figures=figures(order.row, runs, valid, table),
             findings=findings,
-            notes=(*text_notes(runs, ROLES), *shortfall(trainings, len(runs.corpus.train), len(runs.corpus.words))),
+            notes=(
+                *text_notes(runs, ROLES),
+                *left_out(order.row),
+                *shortfall(trainings, len(runs.corpus.train), len(runs.corpus.words)),
+            ),
             seeds={role: runs.seeds(role) for role in ROLES},
         )
 
@@ -262,8 +266,8 @@ def tell(order: Order, runs: TextRuns, valid: Agreements, trainings: Table) -> s
         f"among the top 5 % of the lexical probe in {told['alpha, beta']:.0%} of the texts, and of the probe learned "
         f"under uniform attention in {told['alpha, beta_uf']:.0%}; chance is {level:.1%}. Uniform training and the "
         f"bag-of-words proxy agree in {told['beta_uf, beta_px']:.0%}, gradient influence and uniform training in "
-        f"{told['delta, beta_uf']:.0%}. The reference runs' best accuracy is {best:.3f}, {abs(best - logistic):.1%} "
-        f"{'above' if best >= logistic else 'below'} that of a logistic regression on the same words."
+        f"{told['delta, beta_uf']:.0%}. The reference runs' best accuracy is {best:.3f}, "
+        f"{100 * abs(best - logistic):.1f} points {'above' if best >= logistic else 'below'} that of a logistic regression on the same words."
     )
 
 
