@@ -267,7 +267,8 @@ def tell(order: Order, runs: TextRuns, valid: Agreements, trainings: Table) -> s
         f"under uniform attention in {told['alpha, beta_uf']:.0%}; chance is {level:.1%}. Uniform training and the "
         f"bag-of-words proxy agree in {told['beta_uf, beta_px']:.0%}, gradient influence and uniform training in "
         f"{told['delta, beta_uf']:.0%}. The reference runs' best accuracy is {best:.3f}, "
-        f"{100 * abs(best - logistic):.1f} points {'above' if best >= logistic else 'below'} that of a logistic regression on the same words."
+        f"{100 * abs(best - logistic):.1f} points {'above' if best >= logistic else 'below'} that of a "
+        "logistic regression on the same words."
     )
 
 
