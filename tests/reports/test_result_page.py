@@ -116,6 +116,16 @@ def test_every_text_is_escaped(tmp_path):
     assert "<b>" not in page
 
 
+def test_runs_that_were_not_trained_for_it_are_named(tmp_path):
+    put(tmp_path / "copying")
+    assert "Not trained anew" not in page_of(tmp_path / "copying")
+    place = tmp_path / "copying" / "paper" / "result.json"
+    recalled = {"mixture/paper": ["a", "b"], HOSTILE: ["c"]}
+    place.write_text(json.dumps({**json.loads(place.read_text()), "recalled_runs": recalled}))
+    page = page_of(tmp_path / "copying")
+    assert "taken as another result has measured them: 2 of mixture/paper, 1 of &lt;/script&gt;" in page
+
+
 def test_no_result_is_said(tmp_path):
     with pytest.raises(UsageError, match="no result to report on; run the experiment first"):
         write_report(COPYING, tmp_path)

@@ -73,6 +73,9 @@ def how_it_was_run(result: WrittenResult) -> Section:
     document = result.document
     seeds = "; ".join(f"{role} {', '.join(map(str, values))}" for role, values in document["seeds"].items())
     ran = f"{document['command']}; seeds: {seeds or 'none'}; {document['training_seconds']:.0f} seconds of training."
+    if recalled := document.get("recalled_runs"):
+        told = ", ".join(f"{len(runs)} of {source}" for source, runs in recalled.items())
+        ran += f" Not trained anew, but taken as another result has measured them: {told}."
     heading = f"{result.name}: how it was run" if result.row else "How it was run"
     return Section(heading, [*document["notes"], ran])
 
