@@ -63,7 +63,7 @@ def test_samples_and_statistics_beside_the_papers(folder):
     rows = {line.split("│")[1].strip(): line.split("│")[2:-1] for line in shown.splitlines() if line.startswith("│")}
     assert [cell.strip() for cell in rows["validation texts"]] == ["6", "1,421"]
     assert [cell.strip() for cell in rows["training texts"]] == ["6", "not known"]
-    assert [cell.strip() for cell in rows["vocabulary"]] == ["5", "11,022"]
+    assert [cell.strip() for cell in rows["vocabulary, training"]] == ["5", "11,022"]
     assert [cell.strip() for cell in rows["positive"]] == ["3", "50.0%", "3", "50.0%"]
     assert "positive: a good film" in shown and "negative: a bad film" in shown
     assert "3 training and 3 test sentences with the middle label are left out." in shown
@@ -93,6 +93,20 @@ def test_a_file_of_ones_own(tmp_path):
     valid = tmp_path / "valid.csv"
     valid.write_text("review,stars\nawful film,1\nfine,4\n", encoding="utf-8")
     assert json.loads(run(*words, "--valid", valid, "--longest", "2", "--json"))["sizes"]["valid"] == 2
+
+
+def test_the_longest_text_is_seen_in_either_part(tmp_path):
+    path = tmp_path / "a.csv"
+    for long in range(10):
+        texts = ["word " * 5000 if row == long else "some words" for row in range(10)]
+        path.write_text("text,label\n" + "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts)), encoding="utf-8")
+        shown = run("data", "show", path, "--no-texts")
+        rows = {line.split("│")[1].strip(): line.split("│")[2].strip() for line in shown.splitlines() if "│" in line}
+        lengths = [rows[f"longest (words), {part}"] for part in ("training", "validation")]
+        assert sorted(lengths) == ["2", "5,000"]
+        size = json.loads(run("data", "show", path, "--json"))["sizes"]
+        assert [f"{size[name]:,}" for name in ("longest", "valid_longest")] == lengths
+    assert rows["median length (words), training"] == "2"
 
 
 def test_hostile_texts_and_labels_do_nothing_to_the_terminal(tmp_path):

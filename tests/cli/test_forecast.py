@@ -52,9 +52,33 @@ def test_labelled_texts_are_told_in_words(tmp_path):
     assert got.returncode == 0, got.stderr
     assert "which word of a text its label comes from" in " ".join(got.stdout.split())
     assert "lovely" in got.stdout and "The hopeless words" in got.stdout
-    assert "12 rows without words or label are left out: 3, 6, 9, 12, 15, ..." in " ".join(got.stderr.split())
+    assert " ".join(got.stderr.split()) == (
+        "a.csv: 12 rows without words or label are left out (rows 3, 6, 9, 12, 15, ...). "
+        "Rows are counted without the header: row 1 is the first below it."
+    )
     quiet = run("forecast", "a.csv", "--quiet", cwd=tmp_path)
     assert quiet.stdout.count("\n") == 1
+
+
+def test_a_label_with_one_text_is_told(tmp_path, monkeypatch):
+    rows = ["a lovely film,good", "an awful film,bad", ""] * 12
+    (tmp_path / "a.csv").write_text("\n".join(["text,label", *rows, "odd,[red]rare", "...,good"]), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    got = CliRunner().invoke(app, ["forecast", "a.csv", "--json", "--out", "told"])
+    told = json.loads(got.stdout)
+    assert told["notes"] == [
+        "a.csv: 13 rows without words or label are left out (rows 3, 6, 9, 12, 15, ...).",
+        "a.csv: 1 label ('[red]rare' in row 37) has one text only, so nothing is told about it.",
+        "Rows are counted without the header: row 1 is the first below it.",
+    ]
+    assert " ".join(told["notes"]) == " ".join(got.stderr.split())
+    assert json.loads((tmp_path / "told" / "forecast.json").read_text(encoding="utf-8"))["notes"] == told["notes"]
+    lines = [{"text": "a film", "label": n // 2 if n < 10 else n} for n in range(17)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert json.loads(CliRunner().invoke(app, ["forecast", "a.jsonl", "--json"]).stdout)["notes"] == [
+        "a.jsonl: 7 labels ('10' in row 11, '11' in row 12, '12' in row 13, '13' in row 14, '14' in row 15, ...) have "
+        "one text only, so nothing is told about them."
+    ]
 
 
 def test_permutations_are_hopeless(tmp_path, monkeypatch):
@@ -72,13 +96,18 @@ def test_permutations_are_hopeless(tmp_path, monkeypatch):
         (["a.csv", "--source", "a", "--target", "a"], "Name either a FILE"),
         (["--source", "a"], "Name either a FILE"),
         (["a.csv", "--text", "txt"], "no column 'txt'; its columns are 'text', 'label'. Did you mean 'text'?"),
-        (["a.csv"], "the label 'x'; a forecast needs two"),
+        (["a.csv"], "a.csv: all texts with a word have the label 'x' in the column 'label'; a forecast needs two."),
+        (
+            ["b.csv", "--text", "t", "--label", "l"],
+            "b.csv: all texts with a word have the label 'x' in the column 'l';",
+        ),
         (["--source", "a", "--target", "b"], "a has 2 lines and b has 1"),
         (["--source", "a", "--target", "a"], "at least 12 sentences"),
     ],
 )
 def test_a_mistake_is_one_sentence(tmp_path, monkeypatch, words, named):
     (tmp_path / "a.csv").write_text("text,label\n" + "one two,x\n" * 20, encoding="utf-8")
+    (tmp_path / "b.csv").write_text("t,l\n" + "one two,x\n" * 20 + "...,y\n", encoding="utf-8")
     (tmp_path / "a").write_text("one two\nthree four\n", encoding="utf-8")
     (tmp_path / "b").write_text("one two\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)

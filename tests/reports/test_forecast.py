@@ -1,6 +1,7 @@
 """The forecast's page and heat maps."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -36,6 +37,12 @@ def test_sections_name_what_was_read(told):
     assert {row["word"] for row in parts["The strongest words"].table} >= {NASTY, "bad"}
     assert {row["word"] for row in parts["The hopeless words"].table} == {"film", "day"}
     assert parts["The table of the strongest words"].chart is not None
+
+
+def test_what_is_to_know_of_the_data_stands_on_the_page(tmp_path, told):
+    assert "About the data" not in {section.heading for section in sections(told)}
+    page, _ = write_forecast(tmp_path, replace(told, notes=(f"a.csv: 2 rows with {NASTY} are left out",)), "a.csv")
+    assert "a.csv: 2 rows with &lt;script&gt;" in page.read_text(encoding="utf-8")
 
 
 def test_heat_map_has_a_cell_for_each_entry_in_the_given_order():

@@ -126,7 +126,7 @@ def test_official_csv(folder, packed, tmp_path):
         ("shares said talks <unk>", "business"),
     ]
     assert len(corpus.valid) == 2
-    assert corpus.notes == ()
+    assert corpus.notes == ("2 training and 0 test texts on sports or science are left out.",)
 
 
 def test_long_numbers_are_unknown_however_frequent(tmp_path):
@@ -144,6 +144,7 @@ def test_a_training_subset_is_told(tmp_path):
     assert told(corpus, "train")[1] == ("shares shares talks said", "business")
     assert corpus.notes == (
         "The training texts are those of train_subset.tsv.gz, a part of the official training set.",
+        "2 training and 0 test texts on sports or science are left out.",
     )
 
 
@@ -152,13 +153,14 @@ def test_a_training_subset_is_told(tmp_path):
     [
         ('"1","Title"\n', r"train\.csv, line 1 has 2 columns, not class, title, description"),
         ('"9","Title","Text"\n', r"train\.csv, row 1: the class must be 1, 2, 3 or 4, not '9'"),
+        ('"1","T","x"\n\n"","Title","Text"\n', r"train\.csv, row 3: the class must be 1, 2, 3 or 4, not ''"),
         (
             '"1","T","x"\n"1","Title,Text\n"3","a","b"\n',
             r"train\.csv, line 3: the value .* begins in line 2 ends there",
         ),
         ('"1","T","x"\n"1","Title","Text\n', r"train\.csv, line 2: the quotation mark .* never closed"),
     ],
-    ids=["columns", "class", "runs-on", "open"],
+    ids=["columns", "class", "empty-line", "runs-on", "open"],
 )
 def test_bad_news(bad, named, tmp_path):
     write(tmp_path / "ag_news/train.csv", bad)
@@ -214,17 +216,24 @@ def test_messages_by_date(folder, tmp_path):
     assert ball.split().count("ball") == 3 and ball.endswith("ball ball")
     assert puck == "from <unk> <unk> ball game <unk>"
     assert corpus.words == ("<unk>", "ball", "game", "from")
-    assert corpus.notes == ("2 header lines that name the newsgroup are left out; all other mail headers stay.",)
+    assert corpus.notes == (
+        "2 header lines that name the newsgroup are left out; all other mail headers stay.",
+        "4 messages with bytes beyond ASCII are read as Latin-1.",
+    )
 
 
 def test_the_same_messages_in_json_lines(tmp_path):
     rows = [("rec.sport.baseball", BALL), ("rec.sport.hockey", "From: Bob\n\nball ball"), ("sci.space", "Rockets")]
     for part in ("train", "test"):
-        lines = "\n".join(json.dumps({"group": group, "id": "1", "text": text}) for group, text in rows)
-        write(tmp_path / f"20newsgroups/20news-bydate-{part}.jsonl.xz", lines)
+        some = rows * 2 if part == "train" else rows
+        lines = "\n".join(json.dumps({"group": group, "id": "1", "text": text}) for group, text in some)
+        write(tmp_path / f"20newsgroups/20news-bydate-{part}.jsonl.xz", lines + "\n\n")
     corpus = load_corpus("20newsgroups", root=tmp_path)
-    assert [label for _, label in told(corpus, "train")] == ["baseball", "hockey"]
-    assert corpus.notes == ("The mail headers stay; none of them names the newsgroup.",)
+    assert [label for _, label in told(corpus, "train")] == ["baseball", "hockey"] * 2
+    assert corpus.notes == (
+        "The mail headers stay; none of them names the newsgroup.",
+        "2 training and 1 test messages of other groups are left out.",
+    )
 
 
 # --- Amazon -------------------------------------------------------------------------------------------------------
@@ -247,7 +256,23 @@ def test_reviews_below_400_words(name, tmp_path):
     assert len(short) == 72
     assert all(words[0] == label and words[1] == words[3] == "b" for words, label in short)
     assert [len(text.split()) for text, _ in texts if "word" in text] == [399] * 8
-    assert corpus.notes == ("8 texts of more than 399 words are left out.",)
+    assert corpus.notes == (
+        "8 of 8 files are not UTF-8 and are read as Latin-1, 72 texts with letters beyond ASCII among them.",
+        "8 texts of more than 399 words are left out.",
+    )
+
+
+def test_only_files_that_are_not_utf8_are_told(tmp_path):
+    for domain in ("books", "dvd", "electronics", "kitchen"):
+        for label in ("positive", "negative"):
+            encoding = "latin-1" if (domain, label) == ("dvd", "positive") else "utf-8"
+            texts = [review("fine"), review("caf\xe9"), review("caf\xe9")]
+            write(tmp_path / f"sorted_data_acl/{domain}/{label}.review", "".join(texts), encoding)
+    corpus = load_corpus("amazon", root=tmp_path)
+    assert sorted(corpus.words) == ["<unk>", "café", "fine"]
+    assert corpus.notes == (
+        "1 of 8 files is not UTF-8 and is read as Latin-1, 2 texts with letters beyond ASCII among them.",
+    )
 
 
 def test_a_review_that_is_cut_off_is_told(tmp_path):
@@ -275,6 +300,18 @@ def test_json_lines_and_csv_give_the_same(tmp_path):
     sides = {"stars1": "negative", "stars2": "negative", "stars4": "positive", "stars5": "positive"}
     assert all(sides[text.split()[0]] == label for text, label in told(corpus, "train"))
     assert corpus.notes == ("10 reviews with 3 stars are left out.",)
+
+
+def test_empty_lines_of_the_table_are_counted(tmp_path):
+    table = "\n".join(["stars,text", *(f"{one['stars']:g},{one['text']}" for one in reviews(50))])
+    write(tmp_path / "a/yelp/yelp_10k_stars.csv", table)
+    write(tmp_path / "b/yelp/yelp_10k_stars.csv", table + "\n\n")
+    corpus, other = load_corpus("yelp", root=tmp_path / "a"), load_corpus("yelp", root=tmp_path / "b")
+    assert corpus.content == other.content
+    assert other.notes == (*corpus.notes, "1 row without text and stars is left out.")
+    write(tmp_path / "b/yelp/yelp_10k_stars.csv", table + "\n\nmany,y\n")
+    with pytest.raises(UsageError, match="row 52: a number of stars is expected, not 'many'"):
+        load_corpus("yelp", root=tmp_path / "b")
 
 
 def test_no_more_than_20000_reviews_are_read(tmp_path):

@@ -130,6 +130,17 @@ def test_cached_data_is_the_same_and_damage_is_mended(tmp_path, monkeypatch):
     assert len(list(cache.iterdir())) == 2
 
 
+def test_data_of_other_rules_is_made_again(tmp_path, monkeypatch):
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("ATTNLAB_CACHE", str(cache))
+    (tmp_path / "a.csv").write_text("text,label\n" + "fine,1\nbad,0\n" * 5 + "...,0\n", encoding="utf-8")
+    made = load_file(tmp_path / "a.csv")
+    monkeypatch.setattr("attnlab.tasks.labelled_text.RULES", 1)
+    again = load_file(tmp_path / "a.csv")
+    assert (again.content, again.notes) == (made.content, made.notes)
+    assert len(list(cache.iterdir())) == 2
+
+
 def test_no_cache_only_warns(tmp_path, monkeypatch):
     (tmp_path / "taken").write_text("", encoding="utf-8")
     monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path / "taken"))
@@ -151,6 +162,7 @@ def test_content_says_what_the_data_is(tmp_path):
 
 # --- One's own file -----------------------------------------------------------------------------------------------
 
+ROWS_COUNTED = "Rows are counted without the header: row 1 is the first below it."
 ROWS = [
     {"text": f"the {word} film number{row % 2}", "label": label}
     for row in range(15)
@@ -225,18 +237,36 @@ def test_rows_without_words_or_label_are_counted_and_named(tmp_path):
     corpus = load_file(write_rows(tmp_path, "csv", rows))
     assert corpus.notes == (
         "a.csv: 1 row without a label is left out (row 47).",
-        "2 texts without a word are left out (rows 46, 48).",
+        "a.csv: 2 texts without a word are left out (rows 46, 48).",
+        ROWS_COUNTED,
     )
     assert len(corpus.train) + len(corpus.valid) == 45
+    assert load_file(write_rows(tmp_path, "jsonl", rows)).notes == (
+        "a.jsonl: 1 row without a label is left out (row 47).",
+        "a.jsonl: 2 texts without a word are left out (rows 46, 48).",
+    )
+
+
+def test_empty_lines_are_counted_and_move_no_row(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\n" + "fine,1\nbad,0\n" * 5 + "\n\n...,1\n\n", encoding="utf-8")
+    assert load_file(path).notes == (
+        "a.csv: 3 rows without a label are left out (rows 11, 12, 14).",
+        "a.csv: 1 text without a word is left out (row 13).",
+        ROWS_COUNTED,
+    )
+    path.write_text("text,label\n\n" + "fine,1\nbad,0\n" * 5 + "\nodd,2\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"a\.csv, row 13: no other text is of the class '2'"):
+        load_file(path)
 
 
 def test_a_text_of_50000_words_is_kept_or_counted(tmp_path):
     rows = [*ROWS, {"text": "word " * 50_000, "label": "1"}]
     path = write_rows(tmp_path, "csv", rows)
-    assert sizes(load_file(path)).longest in (4, 50_000)
-    assert max(int(bags.lengths.max()) for bags in (load_file(path).train, load_file(path).valid)) == 50_000
+    size = sizes(load_file(path))
+    assert {size.longest, size.valid_longest} == {4, 50_000}
     short = load_file(path, longest=49_999)
-    assert short.notes == ("1 text of more than 49999 words is left out (row 46).",)
+    assert short.notes == ("a.csv: 1 text of more than 49999 words is left out (row 46).", ROWS_COUNTED)
     assert len(short.train) + len(short.valid) == 45
     with pytest.raises(UsageError, match="at least 1 word, not 0"):
         load_file(path, longest=0)
@@ -248,15 +278,51 @@ def test_a_file_of_its_own_to_validate_on(tmp_path):
     corpus = load_file(path, valid=tmp_path / "v.csv")
     assert (len(corpus.train), len(corpus.valid)) == (45, 3)
     assert texts_of(corpus.valid, corpus.words) == [["awful"], ["lovely"], ["so"]]
-    assert corpus.notes == ("1 held-out text without a word is left out (row 4).",)
+    assert corpus.notes == ("v.csv: 1 held-out text without a word is left out (row 4).", ROWS_COUNTED)
     (tmp_path / "v.csv").write_text("text,label\nawful,1\nlovely,6\n", encoding="utf-8")
     with pytest.raises(
         UsageError, match=r"v\.csv, row 2: the label '6' is not in .*a\.csv, whose labels are '1', '3', '5'"
     ):
         load_file(path, valid=tmp_path / "v.csv")
     (tmp_path / "v.csv").write_text("text,label\nawful,1\nlovely,5\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="no text of the class '3' to validate on"):
+    with pytest.raises(UsageError, match=r"v\.csv has no text of the class '3' to validate on; each class needs one"):
         load_file(path, valid=tmp_path / "v.csv")
+    (tmp_path / "v.csv").write_text("text,label\nawful,1\n...,3\nlovely,5\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"v\.csv has no text of the class '3' to validate on \(row 2 has no word\);"):
+        load_file(path, valid=tmp_path / "v.csv")
+
+
+@pytest.mark.parametrize(
+    ("more", "options", "told"),
+    [
+        ("odd,9\n", {}, r"a\.csv, row 5: no other text is of the class 'rare'; each class needs two texts"),
+        ("odd,9\n:-),8\n", {}, r"row 5: no other text of the class 'rare' can be used \(row 6 has no word\); each"),
+        (
+            ":-),9\n,8\nodd,8\n?,9\n",
+            {},
+            r"a\.csv, row 7: no other text of the class 'rare' can be used \(rows 5, 6, 8 have no word\)",
+        ),
+        (":-),9\n,8\n", {}, r"a\.csv: no text of the class 'rare' can be used \(rows 5, 6 have no word\); each"),
+        (
+            "odd,9\nodd one,8\n",
+            {"longest": 1},
+            r"a\.csv, row 5: no other .* 'rare' can be used \(row 6 has no word or more than 1\)",
+        ),
+    ],
+    ids=["once", "once-with-words", "many", "never", "too-long"],
+)
+def test_a_class_of_a_map_with_one_text_is_refused_with_its_row(more, options, told, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\n" + "fine,1\nbad,0\n" * 2 + more, encoding="utf-8")
+    groups = {"1": "good", "0": "poor", "9": "rare", **({"8": "rare"} if ",8" in more else {})}
+    with pytest.raises(UsageError, match=told):
+        load_file(path, groups=groups, **options)
+    (tmp_path / "v.csv").write_text("text,label\nfine,1\nbad,0\nodd,9\n", encoding="utf-8")
+    if "no text" in told:
+        with pytest.raises(UsageError, match=r"a\.csv has no text of the class 'rare' to train on \(rows 5, 6 have no"):
+            load_file(path, groups=groups, valid=tmp_path / "v.csv", **options)
+    else:  # with texts of their own to validate on, one to train on is enough
+        assert len(load_file(path, groups=groups, valid=tmp_path / "v.csv", **options).train) == 5
 
 
 @pytest.mark.parametrize(
@@ -264,14 +330,14 @@ def test_a_file_of_its_own_to_validate_on(tmp_path):
     [
         (b"text,label\nfine,1\ngood,1\n", r"has only the label '1' in its column 'label'; two or more classes"),
         (b"text,label\nfine,\ngood,\n", r"has no label in its column 'label'"),
-        (b"text,label\nfine,1\ngood,1\nbad,0\n", r"a\.csv, row 3: no other row has the label '0'; each"),
-        (b"text,label\nfine,1\ngood,1\nbad,0\n...,0\n", r"no text of the class '0' to validate on"),
+        (b"text,label\nfine,1\ngood,1\nbad,0\n", r"a\.csv, row 3: no other text is of the class '0'; each"),
+        (b"text,label\nfine,1\ngood,1\nbad,0\n...,0\n", r"a\.csv, row 3: no other .* '0' .* \(row 4 has no word\)"),
         (b"text,lable\nfine,1\n", r"no column 'label'; its columns are 'text', 'lable'\. Did you mean 'lable'\?"),
         (b"text,label\nfine,1\ncaf\xe9,0\n", r"a\.csv, line 3 is not UTF-8 \(byte 0xe9\)"),
         (b'text,label\nfine,1\n"bad,0\nfine,1\n', r"a\.csv, line 3: the quotation mark .* never closed"),
         (b'label,text\n1,fine\n0,"bad\n1,fine\n', r"a\.csv, line 3: the quotation mark .* never closed"),
         (b'label,text\n1,"fine\n0,"bad\n1,fine\n', r"a\.csv, line 3: the value .* begins in line 2 ends there"),
-        (b"text,label\nfine,1\nbad,0,9\n", r"a\.csv is no whole CSV file"),
+        (b"text,label\nfine,1\nbad,0,9\n", r"a\.csv, line 3 has 3 columns; the first line names 2\. A value"),
         (b"", r"a\.csv is empty"),
         (b"text,label\n", r"a\.csv has no label"),
     ],
@@ -301,7 +367,7 @@ def test_quotation_marks_inside_values_are_fine(tmp_path):
     (tmp_path / "a.csv").write_text("\r\n".join(lines) + "\r\n", encoding="utf-8")
     corpus = load_file(tmp_path / "a.csv")
     assert len(corpus.train) + len(corpus.valid) == 5
-    assert corpus.notes == ("1 text without a word is left out (row 4).",)
+    assert corpus.notes == ("a.csv: 1 text without a word is left out (row 4).", ROWS_COUNTED)
 
 
 @given(st.lists(st.integers(0, 4), max_size=200), st.integers(1, 3))

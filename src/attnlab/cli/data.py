@@ -179,9 +179,10 @@ def _statistics(title: str, size: "Sizes", paper: "PaperSizes | None") -> Table:
     rows: list[tuple[str, str, int | None]] = [
         ("training texts", f"{size.train:,}", known.train),
         ("validation texts", f"{size.valid:,}", known.valid),
-        ("median length (words)", f"{size.median_length:g}", known.median_length),
-        ("longest (words)", f"{size.longest:,}", None),
-        ("vocabulary", f"{size.vocabulary:,}", known.vocabulary),
+        ("median length (words), training", f"{size.median_length:g}", known.median_length),
+        ("longest (words), training", f"{size.longest:,}", None),
+        ("longest (words), validation", f"{size.valid_longest:,}", None),
+        ("vocabulary, training", f"{size.vocabulary:,}", known.vocabulary),
         ("unknown words, training", f"{size.unknown[0]:.1%}", None),
         ("unknown words, validation", f"{size.unknown[1]:.1%}", None),
     ]

@@ -1,6 +1,7 @@
 """``attnlab forecast``: will attention be learned on this data? From co-occurrence alone."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from attnlab.cli.options import JsonOption, console, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
+    from attnlab.tasks.labelled_file import LabelledTexts
     from attnlab.theory.forecast import Forecast, Picture
 
 _PAIRS, _LABELS = "A parallel corpus", "Labelled texts"
@@ -52,14 +54,16 @@ def forecast(
         from attnlab.tasks.labelled_file import read_labelled
 
         read = read_labelled(file, text, label)
-        if read.left_out:
-            few = ", ".join(map(str, read.left_out[:5])) + (", ..." if len(read.left_out) > 5 else "")
-            console().print(
-                f"{len(read.left_out)} rows without words or label are left out: {few}.",
-                style="yellow",
-                highlight=False,
+        labels = read.pairs.target_words
+        if len(labels) == 1:
+            raise UsageError(
+                f"{file}: all texts with a word have the label {labels[0][:40]!r} in the column {label!r}; a forecast "
+                "needs two."
             )
-        told, name = forecast(read.pairs, kind="labels"), file.name
+        notes = _notes(file, read)
+        for note in notes:
+            console().print(Text(note, "yellow"))
+        told, name = replace(forecast(read.pairs, kind="labels"), notes=notes), file.name
     elif source is not None and target is not None:
         from attnlab.tasks.sentence_pairs import read_pairs
 
@@ -78,6 +82,31 @@ def forecast(
         _print(told)
     for path in written:
         typer.echo(str(path))
+
+
+def _notes(file: Path, read: "LabelledTexts") -> tuple[str, ...]:
+    """What was left out of the labelled texts, and which labels are too rare to tell anything about."""
+    import numpy as np
+
+    from attnlab.tasks.own_file import SHOWN as FEW
+    from attnlab.tasks.own_file import count_rows, explain_rows
+
+    notes = []
+    if read.left_out:
+        left_out = np.arange(len(read.left_out))
+        notes.append(f"{file.name}: " + count_rows(left_out, read.left_out, "row", "without words or label"))
+    labels = read.pairs.target_words
+    once = np.flatnonzero(np.bincount(read.pairs.target, minlength=len(labels))[read.pairs.target] == 1)
+    if len(once):
+        rows = read.rows[once[:FEW]].tolist()
+        first = [
+            f"{labels[read.pairs.target[text]][:40]!r} in row {row}" for text, row in zip(once, rows, strict=False)
+        ]
+        named = ", ".join(first) + ", ..." * (len(once) > FEW)
+        noun, have, them = ("label", "has", "it") if len(once) == 1 else ("labels", "have", "them")
+        told = f"{have} one text only, so nothing is told about {them}"
+        notes.append(f"{file.name}: {len(once)} {noun} ({named}) {told}.")
+    return explain_rows(notes, file)
 
 
 def _print(told: "Forecast") -> None:

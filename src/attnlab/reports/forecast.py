@@ -66,6 +66,7 @@ def sections(told: Forecast) -> list[Section]:
             ],
             table=word_rows(told.hopeless, told),
         ),
+        *([Section("About the data", list(told.notes))] if told.notes else []),
     ]
 
 

@@ -2,7 +2,8 @@
 
 A label is the one output word of its text (P3 2.4), so labelled texts are sentence pairs. Texts are lower-cased and cut
 at everything that is no letter, mark, digit or apostrophe. Every value is text: "NA" and "null" are words. A row whose
-text has no word, or whose label is empty, is left out and its number told.
+text has no word, or whose label is empty, is left out and its number told; an empty line is such a row. Rows are
+counted from 1 without the header, lines with it.
 """
 
 import csv
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
@@ -29,6 +31,12 @@ ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", 
 _NO_WORD = r"[^\pL\pM\pN']+"
 _HALF = re.compile("[\ud800-\udfff]")
 _QUOTED = re.compile(rb'"(?:(?<=\A")|(?<=[,\r\n]"))(?:[^"]++|"")*+(?P<end>"(?=[,\r\n]|\Z))?')
+_ROW = re.compile(rb"[^\r\n]+")
+_MASKED = bytes.maketrans(b",\r\n", b"   ")
+_BLOCK = 1 << 20
+"""Bytes that are parsed at a time."""
+_LARGEST_BLOCK = (1 << 31) - 1
+"""The reader counts a block's bytes in 32 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +45,12 @@ class LabelledTexts:
 
     pairs: SentencePairs
     left_out: tuple[int, ...]
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """(texts,) the row of each text that is left, counted as those left out are."""
+        every = np.arange(1, len(self.pairs) + len(self.left_out) + 1)
+        return np.delete(every, np.array(self.left_out, np.int64) - 1)
 
 
 def read_labelled(path: Path, text: str = "text", label: str = "label") -> LabelledTexts:
@@ -63,6 +77,11 @@ def is_table(path: Path) -> bool:
         return False
 
 
+def has_header(path: Path) -> bool:
+    """Whether the first line of such a file names the columns and is no row."""
+    return _form(path) in ("csv", "tsv")
+
+
 def _form(path: Path) -> str:
     endings = [suffix.lower() for suffix in path.suffixes]
     packed = bool(endings) and endings[-1] in (".gz", ".xz")
@@ -80,18 +99,51 @@ def _read_csv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
     _check_columns(path, header, wanted)
     check_quotes(path, data)
     try:
-        table = arrow_csv.read_csv(
+        table = _parsed(data, wanted)
+    except pa.ArrowInvalid as error:
+        if uneven := _uneven_row(data, len(header)):
+            hint = " A value with a comma in it stands in quotation marks." if uneven[1] > len(header) else ""
+            raise UsageError(_columns_told(path, *uneven, len(header)) + hint) from None
+        raise UsageError(f"{path} is no whole CSV file ({_first_line(error)}).") from None
+    return [table[name].combine_chunks() for name in wanted]
+
+
+def _parsed(data: bytes, wanted: Sequence[str]) -> pa.Table:
+    """The wanted columns as texts; an ArrowInvalid says what is wrong with the file."""
+
+    def parsed(block: int) -> pa.Table:
+        return arrow_csv.read_csv(
             pa.BufferReader(data),
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            read_options=arrow_csv.ReadOptions(block_size=block),
+            # An empty line becomes a row of empty values: it is counted, and the rows behind it keep their numbers.
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=list(wanted),
                 column_types=dict.fromkeys(wanted, pa.large_string()),
                 strings_can_be_null=False,
             ),
         )
+
+    try:
+        return parsed(_BLOCK)
     except pa.ArrowInvalid as error:
-        raise UsageError(f"{path} is no whole CSV file ({_first_line(error)}).") from None
-    return [table[name].combine_chunks() for name in wanted]
+        if "straddling" not in str(error) or len(data) > _LARGEST_BLOCK:
+            raise
+        return parsed(len(data))  # a row is longer than two blocks
+
+
+def _uneven_row(data: bytes, columns: int) -> tuple[int, int] | None:
+    """The first row of another number of columns: the line it begins in, and that number. None if all are even."""
+    # Commas and line ends inside quotation marks become blanks, one for one, so that every row stays in its place.
+    plain = _QUOTED.sub(lambda value: value[0].translate(_MASKED), data)
+    for row in _ROW.finditer(plain):
+        if (found := row[0].count(b",") + 1) != columns:
+            return data.count(b"\n", 0, row.start()) + 1, found
+    return None
+
+
+def _columns_told(path: Path, line: int, found: int, columns: int) -> str:
+    return f"{path}, line {line} has {found} column{'s' * (found > 1)}; the first line names {columns}."
 
 
 def check_quotes(path: Path, data: bytes) -> None:
@@ -116,7 +168,7 @@ def _read_tsv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
     rows = [line.split("\t") for line in lines[1:]]
     for number, row in enumerate(rows, 2):
         if len(row) != len(header) and any(row):
-            raise UsageError(f"{path}, line {number} has {len(row)} columns; the first line names {len(header)}.")
+            raise UsageError(_columns_told(path, number, len(row), len(header)))
     places = [header.index(name) for name in wanted]
     return [pa.array([row[place] if any(row) else "" for row in rows], pa.large_string()) for place in places]
 

@@ -6,7 +6,7 @@ comes out is a ``Corpus`` of ragged word ids. Everything that is left out is cou
 
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +21,7 @@ from attnlab.seeds import numpy_generator
 from attnlab.tasks.batch import Bags
 from attnlab.tasks.cache import content_key, read_cached, write_cached
 from attnlab.tasks.corpora import KNOWN, Known, Raw, data_folder, known_corpus
-from attnlab.tasks.own_file import count_rows, hold_out_fifth, parse_groups, read_own
+from attnlab.tasks.own_file import check_classes, count_rows, explain_rows, hold_out_fifth, parse_groups, read_own
 from attnlab.tasks.tokens import TokenRule, tokenise
 from attnlab.tasks.vectors import find_vectors, read_vectors
 from attnlab.tasks.vocabulary import VocabularyRule, check_vocabulary_rule, choose_words
@@ -29,8 +29,8 @@ from attnlab.tasks.vocabulary import VocabularyRule, check_vocabulary_rule, choo
 CORPORA = tuple(KNOWN)
 MOST_VALID = 4000
 """Validation examples at most, as in the paper; more are drawn from with a fixed seed."""
-RULES = 1
-"""Raised whenever the same files give other data than before: cached data of other rules is not read."""
+RULES = 2
+"""Raised whenever the same files give other data or notes than before: cached data of other rules is not read."""
 
 Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 """From the labels (texts,) of texts without a split, which are held out: (texts,)."""
@@ -115,7 +115,8 @@ def load_file(
 
     def build() -> Corpus:
         classes, raw = read_own(path, text, label, grouping, valid)
-        return _build(path.name, classes, raw, TokenRule(), longest, hold_out_fifth, vectors)
+        corpus = _build(path.name, classes, raw, TokenRule(), longest, hold_out_fifth, vectors)
+        return replace(corpus, notes=explain_rows(corpus.notes, path, valid))
 
     return _cached(content_key(files, RULES, unicodedata.unidata_version, *settings), build)
 
@@ -145,6 +146,8 @@ def _build(
     for out, which in bounds:
         keep &= ~out
         notes += _left_out(raw, out, which)
+    if raw.train.path is not None:
+        check_classes(raw, classes, keep, longest)
     rows = np.flatnonzero(keep)
     held_out = split(labels[rows]) if raw.test is None else rows >= border
     train, valid = rows[~held_out], rows[held_out]
@@ -172,7 +175,8 @@ def _left_out(raw: Raw, out: NDArray[np.bool_], which: str) -> list[str]:
     if raw.test is None:
         parts = [(raw.train, out, "")]
     return [
-        count_rows(np.flatnonzero(here), part.rows, f"{kind} text".strip(), which)
+        (f"{part.path.name}: " if part.path else "")
+        + count_rows(np.flatnonzero(here), part.rows, f"{kind} text".strip(), which)
         for part, here, kind in parts
         if part is not None and here.any()
     ]

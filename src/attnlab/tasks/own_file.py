@@ -1,5 +1,6 @@
 """A user's own labelled texts: which labels make which class, which rows cannot be used, what is held out."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from attnlab.errors import UsageError
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.corpora import Part, Raw
-from attnlab.tasks.labelled_file import read_columns
+from attnlab.tasks.labelled_file import has_header, read_columns
 
 SHOWN = 5
 """Rows and labels that a sentence names; of more it says how many."""
@@ -51,7 +52,6 @@ def read_own(
         raise UsageError(f"{path} {what} in its column {label!r}; two or more classes are needed.")
     if grouping is None:
         grouping = {one: one for one in _in_order(there)}
-        _check_seen_twice(path, labels, valid)
     elif missing := [one for one in grouping if one not in there]:
         raise UsageError(f"{path} has no label {missing[0]!r} in its column {label!r}; its labels are {few(there)}.")
     classes = tuple(dict.fromkeys(grouping.values()))
@@ -68,14 +68,35 @@ def read_own(
     return classes, Raw(train, held_out, (*notes, *more))
 
 
-def _check_seen_twice(path: Path, labels: Sequence[str], valid: Path | None) -> None:
-    """Without a file to validate on, each class needs a text for either part."""
-    for label, count in Counter(labels).items():
-        if label and count == 1 and valid is None:
-            raise UsageError(
-                f"{path}, row {labels.index(label) + 1}: no other row has the label {label[:40]!r}; each class needs "
-                "two texts, one to train and one to validate on. A map of labels can leave it out."
-            )
+def check_classes(raw: Raw, classes: Sequence[str], keep: NDArray[np.bool_], longest: int | None) -> None:
+    """Refuse a class with too few texts, by its rows. ``keep``: (texts,) those of both parts that are not left out.
+
+    Without a file to validate on, each class needs a text for either part.
+    """
+    border = len(raw.train.texts)
+    if raw.test is None:
+        _check_part(raw.train, classes, keep, 2, "to train and one to validate on", longest)
+    else:
+        _check_part(raw.train, classes, keep[:border], 1, "to train on", longest)
+        _check_part(raw.test, classes, keep[border:], 1, "to validate on", longest)
+
+
+def _check_part(
+    part: Part, classes: Sequence[str], keep: NDArray[np.bool_], fewest: int, purpose: str, longest: int | None
+) -> None:
+    labels, rows = np.asarray(part.labels, np.int64), np.asarray(part.rows)
+    short = np.flatnonzero(np.bincount(labels[keep], minlength=len(classes)) < fewest)
+    if not len(short):
+        return
+    name = f"the class {classes[short[0]][:40]!r}"
+    left, lost = (rows[(labels == short[0]) & chosen] for chosen in (keep, ~keep))
+    why = "no word" if longest is None else f"no word or more than {longest}"
+    told = f" ({_rows_told(lost)} {'has' if len(lost) == 1 else 'have'} {why})" if len(lost) else ""
+    if fewest == 1:
+        raise UsageError(f"{part.path} has no text of {name} {purpose}{told}; each class needs one.")
+    where = f"{part.path}, row {left[0]}: no other text" if len(left) else f"{part.path}: no text"
+    what = f"of {name} can be used{told}" if told else f"is of {name}"
+    raise UsageError(f"{where} {what}; each class needs two texts, one {purpose}. A map of labels can leave it out.")
 
 
 def hold_out_fifth(labels: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -102,9 +123,25 @@ def count_rows(places: NDArray[np.int64], rows: Sequence[int] | None, what: str,
     count = len(places)
     named = ""
     if rows is not None:
-        first = ", ".join(str(rows[place]) for place in places[:SHOWN])
-        named = f" (row{'s' * (count > 1)} {first}{', ...' * (count > SHOWN)})"
+        named = f" ({_rows_told([rows[place] for place in places[: SHOWN + 1]])})"
     return f"{count} {what}{'s' * (count > 1)} {which} {'is' if count == 1 else 'are'} left out{named}."
+
+
+def _rows_told(rows: Sequence[int] | NDArray[np.int64]) -> str:
+    first = ", ".join(map(str, rows[:SHOWN]))
+    return f"row{'s' * (len(rows) > 1)} {first}{', ...' * (len(rows) > SHOWN)}"
+
+
+def explain_rows(notes: Sequence[str], *files: Path | None) -> tuple[str, ...]:
+    """The notes, and once behind them how rows are counted, where they name rows and a file has a header.
+
+    >>> explain_rows(["a.csv: 1 text without a word is left out (row 3)."], Path("a.csv"))[1]
+    'Rows are counted without the header: row 1 is the first below it.'
+    """
+    named = any(re.search(r"\brows? \d", note) for note in notes)
+    if not named or not any(path is not None and has_header(path) for path in files):
+        return tuple(notes)
+    return (*notes, "Rows are counted without the header: row 1 is the first below it.")
 
 
 def few(labels: set[str]) -> str:
@@ -145,4 +182,4 @@ def _part(
         rest = sum(others.values()) - sum(count for _, count in others.most_common(SHOWN))
         notes.append(f"{path.name}: {rest} rows with {len(others) - SHOWN} other labels are left out.")
     rows = [row + 1 for row in chosen]
-    return Part([texts[row] for row in chosen], [places[labels[row]] for row in chosen], rows), notes
+    return Part([texts[row] for row in chosen], [places[labels[row]] for row in chosen], rows, path), notes

@@ -12,15 +12,16 @@ from attnlab.tasks.labelled_text import Corpus
 class Sizes:
     """Texts, words and classes of a corpus.
 
-    ``median_length``, ``longest``: words of the training texts. ``vocabulary``: words with an id, ``<unk>`` among them.
-    ``unknown``: the share of ``<unk>`` among the words of the training and of the validation texts. ``train_classes``,
-    ``valid_classes``: texts of each class.
+    ``median_length``, ``longest``: words of the training texts. ``valid_longest``: of the validation texts.
+    ``vocabulary``: words with an id, ``<unk>`` among them. ``unknown``: the share of ``<unk>`` among the words of the
+    training and of the validation texts. ``train_classes``, ``valid_classes``: texts of each class.
     """
 
     train: int
     valid: int
     median_length: float
     longest: int
+    valid_longest: int
     vocabulary: int
     unknown: tuple[float, float]
     train_classes: tuple[int, ...]
@@ -35,6 +36,7 @@ def sizes(corpus: Corpus) -> Sizes:
         valid=len(corpus.valid),
         median_length=float(lengths.double().quantile(0.5)),
         longest=int(lengths.max()),
+        valid_longest=int(corpus.valid.lengths.max()),
         vocabulary=len(corpus.words),
         unknown=(_unknown(corpus.train), _unknown(corpus.valid)),
         train_classes=_classes(corpus.train, len(corpus.classes)),

@@ -60,7 +60,7 @@ class Forecast:
     ``interval``: 95 %, over sentences and over the thirds they were put in. Three measures stand beside the gain and do
     not enter the verdict: ``derivative_gain`` chooses by P3's derivative at initialisation, ``information`` is
     log2 L - H(alpha_ibm) without correction for chance, ``mutual_information`` that of the table, which also counts
-    what tells sentences apart but not words.
+    what tells sentences apart but not words. ``notes``: what to know of the data it was made from, a sentence each.
     """
 
     kind: Kind
@@ -77,6 +77,7 @@ class Forecast:
     strongest: tuple[WordForecast, ...]
     hopeless: tuple[WordForecast, ...]
     picture: Picture
+    notes: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:

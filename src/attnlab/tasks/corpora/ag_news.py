@@ -12,6 +12,7 @@ from attnlab.tasks.tokens import TokenRule
 
 LABELS = {"1": 0, "3": 1}
 OTHERS = ("2", "4")
+"""Sports, and science and technology."""
 
 
 def find(root: Path) -> Found | None:
@@ -29,9 +30,12 @@ def read(found: Found) -> Raw:
     """Both splits."""
     train, test = found.train[0], found.test[0]
     subset = ".tsv" in train.suffixes
-    parts = (_chosen(train, *(_subset(train) if subset else _csv(train))), _chosen(test, *_csv(test)))
-    notes = (f"The training texts are those of {train.name}, a part of the official training set.",) if subset else ()
-    return Raw(*parts, notes)
+    first_part, first_others = _chosen(train, *(_subset(train) if subset else _csv(train)))
+    second_part, second_others = _chosen(test, *_csv(test))
+    notes = [f"The training texts are those of {train.name}, a part of the official training set."] if subset else []
+    if first_others or second_others:
+        notes.append(f"{first_others} training and {second_others} test texts on sports or science are left out.")
+    return Raw(first_part, second_part, tuple(notes))
 
 
 def _csv(path: Path) -> tuple[list[str], list[str]]:
@@ -42,12 +46,12 @@ def _csv(path: Path) -> tuple[list[str], list[str]]:
     rows = csv.reader(io.StringIO(data.decode("utf-8"), newline=""))
     try:
         for row in rows:
-            if not row:
-                continue
+            if not row:  # an empty line: no text, but a row, so that those behind it keep their numbers
+                row = ["", "", ""]
             if len(row) != 3:
                 raise UsageError(f"{path}, line {rows.line_num} has {len(row)} columns, not class, title, description.")
             labels.append(row[0])
-            texts.append(f"{row[1]} {row[2]}")
+            texts.append(f"{row[1]} {row[2]}".strip())
     except csv.Error as error:
         raise UsageError(f"{path}, line {rows.line_num} is no CSV ({error}).") from None
     return texts, labels
@@ -58,12 +62,14 @@ def _subset(path: Path) -> tuple[list[str], list[str]]:
     return texts.to_pylist(), labels.to_pylist()
 
 
-def _chosen(path: Path, texts: list[str], labels: list[str]) -> Part:
-    for row, label in enumerate(labels, 1):
-        if label not in LABELS and label not in OTHERS:
+def _chosen(path: Path, texts: list[str], labels: list[str]) -> tuple[Part, int]:
+    """The texts of the task's classes, and how many there are of the others."""
+    for row, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
+        if label not in LABELS and label not in OTHERS and (text or label):
             raise UsageError(f"{path}, row {row}: the class must be 1, 2, 3 or 4, not {label[:40]!r}.")
     rows = [row for row, label in enumerate(labels) if label in LABELS]
-    return Part([texts[row] for row in rows], [LABELS[labels[row]] for row in rows])
+    others = sum(label in OTHERS for label in labels)
+    return Part([texts[row] for row in rows], [LABELS[labels[row]] for row in rows]), others
 
 
 KNOWN = Known(

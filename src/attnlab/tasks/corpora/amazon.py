@@ -32,8 +32,9 @@ def read(found: Found) -> Raw:
     """The texts between ``<review_text>`` and its end; the files look like XML and are none."""
     texts: list[str] = []
     labels: list[int] = []
+    latin: list[int] = []
     for path in found.train:
-        data = _decoded(read_bytes(path))
+        data, is_utf8 = _decoded(read_bytes(path))
         reviews = _TEXT.findall(data)
         opened = data.count("<review_text>")
         if not reviews or len(reviews) != opened:
@@ -42,15 +43,25 @@ def read(found: Found) -> Raw:
             )
         texts += reviews
         labels += [int("positive" in path.name)] * len(reviews)
-    return Raw(Part(texts, labels))
+        if not is_utf8:
+            latin.append(sum(not review.isascii() for review in reviews))
+    be = "is" if len(latin) == 1 else "are"
+    note = (
+        f"{len(latin)} of {len(found.train)} files {be} not UTF-8 and {be} read as Latin-1, "
+        f"{sum(latin)} texts with letters beyond ASCII among them."
+    )
+    return Raw(Part(texts, labels), None, (note,) if latin else ())
 
 
-def _decoded(data: bytes) -> str:
-    """The archive does not say its encoding: UTF-8 where the bytes are, else Latin-1, which takes every byte."""
+def _decoded(data: bytes) -> tuple[str, bool]:
+    """The text, and whether it is UTF-8.
+
+    The archive does not say its encoding: UTF-8 where the bytes are, else Latin-1, which takes every byte.
+    """
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8"), True
     except UnicodeDecodeError:
-        return data.decode("latin-1")
+        return data.decode("latin-1"), False
 
 
 KNOWN = Known(

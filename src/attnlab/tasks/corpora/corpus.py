@@ -11,12 +11,13 @@ from attnlab.tasks.tokens import TokenRule
 class Part:
     """Texts and their labels as they stand in the files, before they are cut into words.
 
-    ``rows``: (texts,) where each stands in its file, where a user may want to know.
+    ``rows``, ``path``: (texts,) where each stands in its file, and the file, where a user may want to know.
     """
 
     texts: Sequence[str]
     labels: Sequence[int]
     rows: Sequence[int] | None = None
+    path: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)

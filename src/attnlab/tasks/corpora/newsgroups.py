@@ -34,23 +34,33 @@ def _messages(folder: Path) -> tuple[Path, ...]:
 
 def read(found: Found) -> Raw:
     """Both splits."""
-    part = _folder if found.form == "folders" else _table
-    (train, first_lines), (test, more_lines) = part(found.train), part(found.test)
+    folders = found.form == "folders"
+    part = _folder if folders else _table
+    (train, first_lines, first_count), (test, more_lines, more_count) = part(found.train), part(found.test)
     telling = first_lines + more_lines
-    note = f"{telling} header lines that name the newsgroup are left out; all other mail headers stay."
-    return Raw(train, test, (note,) if telling else ("The mail headers stay; none of them names the newsgroup.",))
+    notes = ["The mail headers stay; none of them names the newsgroup."]
+    if telling:
+        notes = [f"{telling} header lines that name the newsgroup are left out; all other mail headers stay."]
+    if folders and first_count + more_count:
+        notes.append(f"{first_count + more_count} messages with bytes beyond ASCII are read as Latin-1.")
+    if not folders and first_count + more_count:
+        notes.append(f"{first_count} training and {more_count} test messages of other groups are left out.")
+    return Raw(train, test, tuple(notes))
 
 
-def _folder(files: tuple[Path, ...]) -> tuple[Part, int]:
-    """Messages are of 1993, in Latin-1, in which every byte is a character."""
+def _folder(files: tuple[Path, ...]) -> tuple[Part, int, int]:
+    """Messages are of 1993, in Latin-1, in which every byte is a character. The last number: how many are not ASCII."""
     texts = [read_bytes(path).decode("latin-1") for path in files]
-    return _without_telling(texts, [GROUPS.index(path.parent.name) for path in files])
+    beyond = sum(not text.isascii() for text in texts)
+    return *_without_telling(texts, [GROUPS.index(path.parent.name) for path in files]), beyond
 
 
-def _table(files: tuple[Path, ...]) -> tuple[Part, int]:
+def _table(files: tuple[Path, ...]) -> tuple[Part, int, int]:
+    """The last number: how many messages are of other groups. An empty line is no message."""
     texts, groups = (column.to_pylist() for column in read_columns(files[0], ["text", "group"]))
     rows = [row for row, group in enumerate(groups) if group in GROUPS]
-    return _without_telling([texts[row] for row in rows], [GROUPS.index(groups[row]) for row in rows])
+    others = sum(bool(text or group) for text, group in zip(texts, groups, strict=True)) - len(rows)
+    return *_without_telling([texts[row] for row in rows], [GROUPS.index(groups[row]) for row in rows]), others
 
 
 def _without_telling(texts: list[str], labels: list[int]) -> tuple[Part, int]:

@@ -31,8 +31,11 @@ def read(found: Found) -> Raw:
     """Reviews and which side of 3 stars they are on."""
     path = found.train[0]
     reviews = _table(path) if found.form == "CSV" else _json_lines(path)
-    texts, labels, middle = [], [], 0
+    texts, labels, middle, empty = [], [], 0, 0
     for where, text, stars in reviews:
+        if stars is None:
+            empty += 1
+            continue
         if not 1 <= stars <= 5:
             raise UsageError(f"{path}, {where}: a review has 1 to 5 stars, not {stars:g}.")
         if 2 < stars < 4:
@@ -42,15 +45,18 @@ def read(found: Found) -> Raw:
         labels.append(int(stars >= 4))
         if len(texts) == MOST and found.form != "CSV":
             break
-    return Raw(Part(texts, labels), None, (f"{middle} reviews with 3 stars are left out.",))
+    notes = [f"{middle} reviews with 3 stars are left out."]
+    if empty:
+        notes.append(f"{empty} row{'s' * (empty > 1)} without text and stars {'is' if empty == 1 else 'are'} left out.")
+    return Raw(Part(texts, labels), None, tuple(notes))
 
 
-def _table(path: Path) -> Iterator[tuple[str, str, float]]:
-    """Where each review stands, its text and its stars."""
+def _table(path: Path) -> Iterator[tuple[str, str, float | None]]:
+    """Where each review stands, its text and its stars; None for the stars of a row with neither, as an empty line."""
     texts, stars = (column.to_pylist() for column in read_columns(path, ["text", "stars"]))
     for row, (text, number) in enumerate(zip(texts, stars, strict=True), 1):
         try:
-            yield f"row {row}", text, float(number)
+            yield f"row {row}", text, float(number) if text or number else None
         except ValueError:
             raise UsageError(f"{path}, row {row}: a number of stars is expected, not {number[:40]!r}.") from None
 
