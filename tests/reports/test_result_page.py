@@ -16,7 +16,7 @@ from attnlab.experiments.laboratory import copying, heads, locality, mixture
 from attnlab.experiments.registry import EXPERIMENTS
 from attnlab.experiments.result import write_table
 from attnlab.reports.paper_figure import page_words
-from attnlab.reports.result_page import LONGEST_TABLE, write_report
+from attnlab.reports.result_page import LONGEST_TABLE, MOST_PARTS, write_report
 
 HOSTILE = '</script><script>alert(1)</script> & "quotes" <b>'
 COPYING = EXPERIMENTS["copying"]
@@ -96,6 +96,27 @@ def test_it_tells_question_outcome_claims_figures_tables_and_command(tmp_path):
 def test_verdicts_are_put_in_words(tmp_path, verdict, words):
     put(tmp_path, verdict=verdict)
     assert f"{claim('copy-iid-learns').source}). {words}" in page_of(tmp_path)
+
+
+def test_the_page_begins_with_verdicts_and_tells_settings_apart(tmp_path):
+    put(tmp_path)
+    place = tmp_path / "paper" / "result.json"
+    parts = [Part(f"part {n}", "fails" if n else "holds", 0.5, None, "seeds", "") for n in range(MOST_PARTS + 1)]
+    changes = {
+        "summary": "40 of 60: all learned. 40 of 80: half did. And so on.",
+        "seeds": {"40 of 60": [0], "40 of 80": [0]},
+        "claims": [Finding("copy-iid-learns", tuple(parts)).to_json()],
+    }
+    place.write_text(json.dumps({**json.loads(place.read_text()), **changes}))
+    page = page_of(tmp_path)
+    assert f"It fails in these runs: of {MOST_PARTS + 1} parts 1 holds, {MOST_PARTS} fail." in page
+    assert "<p>40 of 60: all learned.</p>" in page
+    assert "<p>40 of 80: half did. And so on.</p>" in page
+    assert f"<summary>{MOST_PARTS + 1} parts with their numbers</summary>" in page
+    wanted = ("What is claimed", "what it ran shows", "What came out, in numbers", "How each claim was decided")
+    headings = re.findall(r"<h2>(.*?)</h2>", page)
+    places = [next(k for k, heading in enumerate(headings) if text in heading) for text in wanted]
+    assert places == sorted(places)
 
 
 def test_an_experiment_of_ones_own_has_a_page_too(tmp_path):

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from attnlab.cli.options import JsonOption
 from attnlab.errors import UsageError
-from attnlab.experiments.claims import VERDICTS, Decision, Verdict, decide
+from attnlab.experiments.claims import VERDICTS, Decision, Verdict, decide, differing
 
 _COLOURS: dict[Verdict, str] = {"holds": "green", "fails": "red", "undecided": "dim"}
 
@@ -79,11 +79,8 @@ def scope(decision: Decision) -> str:
     '\\ndecided on sst, sms; of 2 parts 1 holds, 1 fails'
     """
     told = [f"decided on {', '.join(decision.rows)}"] if decision.rows else []
-    counts = {v: sum(part.verdict == v for part in decision.parts) for v in VERDICTS}
-    if sum(count > 0 for count in counts.values()) > 1:
-        words = {"holds": ("holds", "hold"), "fails": ("fails", "fail")}
-        each = [f"{n} {words.get(v, (v, v))[n > 1]}" for v, n in counts.items() if n]
-        told.append(f"of {len(decision.parts)} parts {', '.join(each)}")
+    if parts := differing(decision.parts):
+        told.append(parts)
     return "\n" + "; ".join(told) if told else ""
 
 

@@ -8,7 +8,7 @@ import difflib
 import json
 import math
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
@@ -125,6 +125,21 @@ class Decision:
     def to_json(self) -> dict[str, Any]:
         """The object that ``attnlab claims --json`` prints."""
         return asdict(self)
+
+
+def differing(parts: Sequence[Part]) -> str:
+    """How many parts of a verdict have which, where they differ; "" where they do not.
+
+    >>> differing([Part(name, verdict, None, None, "seeds", "") for name, verdict in (("a", "holds"), ("b", "fails"))])
+    'of 2 parts 1 holds, 1 fails'
+    """
+    counts = {verdict: sum(part.verdict == verdict for part in parts) for verdict in VERDICTS}
+    if sum(count > 0 for count in counts.values()) < 2:
+        return ""
+    plural: dict[Verdict, str] = {"holds": "hold", "fails": "fail", "undecided": "are undecided"}
+    single: dict[Verdict, str] = {"holds": "holds", "fails": "fails", "undecided": "is undecided"}
+    each = [f"{count} {(single if count == 1 else plural)[verdict]}" for verdict, count in counts.items() if count]
+    return f"of {len(parts)} parts {', '.join(each)}"
 
 
 @cache

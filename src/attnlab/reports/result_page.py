@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnlab.errors import UsageError
-from attnlab.experiments.claims import Finding, load_claims
+from attnlab.experiments.claims import Finding, differing, load_claims
 from attnlab.experiments.experiment import Experiment, RowedExperiment
 from attnlab.reports.page import Section, write_page
 from attnlab.reports.paper_figure import page_words
@@ -13,6 +13,8 @@ from attnlab.reports.written import WrittenResult, chart_title, in_words, strong
 PAGE = "report.html"
 LONGEST_TABLE = 40
 """Longer tables are named, not shown: they are for programs."""
+MOST_PARTS = 8
+"""Parts of verdicts that are shown; a table of more stands folded."""
 
 VERDICTS_IN_WORDS = {
     "holds": "It holds in these runs.",
@@ -30,10 +32,11 @@ def write_report(experiment: Experiment, folder: Path) -> Path:
         raise UsageError(f"{folder} has no result to report on; run the experiment first.")
     (result,) = results
     words = page_words(experiment.name)
-    sections = [Section("What came out", [result.document["summary"]]), _claims(result)]
+    sections = _claims(result)
     if words.figure is not None:
         sections.append(words.figure.section(result))
-    sections += [*figures(result), *_tables(result), how_it_was_run(result)]
+    told = Section("What came out, in numbers", paragraphs(result))
+    sections += [*figures(result), told, *_parts(result), *_tables(result), how_it_was_run(result)]
     path = folder / PAGE
     lead = f"{words.question} Source: {experiment.source}. Run {result.name}."
     write_page(path, experiment.title, lead.strip(), sections)
@@ -80,16 +83,32 @@ def how_it_was_run(result: WrittenResult) -> Section:
     return Section(heading, [*document["notes"], ran])
 
 
-def _claims(result: WrittenResult) -> Section:
-    """What is claimed, by whom, how it stands, and each part's numbers."""
+def paragraphs(result: WrittenResult) -> list[str]:
+    """The summary, with a paragraph for each setting that it tells of, as ``setting: ...``."""
+    told: str = result.document["summary"]
+    for name in result.document["seeds"]:
+        told = told.replace(f". {name}: ", f".\n{name}: ")
+    return told.split("\n")
+
+
+def _claims(result: WrittenResult) -> list[Section]:
+    """What is claimed, by whom, and how it stands."""
     told = [_told(finding) for finding in result.findings()]
+    return [Section("What is claimed, and how it stands", told)] if told else []
+
+
+def _parts(result: WrittenResult) -> list[Section]:
+    """Each part of each verdict with its numbers."""
     table = decisions([result], "")
-    return Section("What is claimed, and how it stands", told or ["No claim is decided by it."], table=table)
+    folded = f"{len(table)} parts with their numbers" if len(table) > MOST_PARTS else ""
+    return [Section("How each claim was decided", table=table, folded=folded)] if table else []
 
 
 def _told(finding: Finding) -> str:
     claims = {claim.id: claim for claim in load_claims()}
     verdict = VERDICTS_IN_WORDS[finding.verdict]
+    if told := differing(finding.parts):
+        verdict = f"{verdict.rstrip('.')}: {told}."
     if (claim := claims.get(finding.claim)) is None:  # of an experiment that is not part of attnlab
         return f"{finding.claim}: {verdict}"
     statement = claim.statement.rstrip(".")
