@@ -147,6 +147,7 @@ def test_analyse_makes_a_whole_result():
     result = experiment.analyse(order, done)
     assert len(result.tables["distributions"]) == 4
     assert len(result.tables["runs"]) == 8
+    assert len(result.tables["curves"]) == sum(len(run.rows) for run in done.values()), "for whoever recalls these runs"
     assert result.findings == ()
     assert set(result.figures) == {"distributions", "success", "steps"}
     assert all("gain" in figure.to_json() for figure in result.figures.values())

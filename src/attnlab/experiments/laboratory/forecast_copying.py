@@ -17,7 +17,7 @@ from attnlab.experiments.claims import Preset
 from attnlab.experiments.experiment import Order, Result, Table
 from attnlab.experiments.laboratory import copying
 from attnlab.experiments.laboratory.copying import make_job, make_spec
-from attnlab.experiments.laboratory.success import EVERY, WITHIN, Outcome, Setting, seeds_of
+from attnlab.experiments.laboratory.success import EVERY, WITHIN, Outcome, Setting, curve_table, seeds_of
 from attnlab.experiments.ranks import area_under_curve, spearman
 from attnlab.experiments.statistics import wilson
 from attnlab.reports.charts import COLOURS, INK
@@ -131,6 +131,7 @@ class ForecastCopying:
                 "verdicts": verdicts,
                 "measures": measures,
                 "runs": [copying.seed_row(outcome) for one in tried for outcome in one.outcomes],
+                "curves": curve_table(outcome for one in tried for outcome in one.outcomes),
             },
             figures=figures(distributions),
             findings=(),
