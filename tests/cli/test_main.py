@@ -88,7 +88,7 @@ def test_experiments_and_claims_as_json(tmp_path):
     claims = json.loads(run("claims", "--json", cwd=tmp_path).stdout)
     assert len(claims) == len(load_claims())
     assert {claim["verdict"] for claim in claims} == {"undecided"}
-    keys = {"id", "source", "statement", "experiment", "verdict", "effect", "interval", "preset", "parts"}
+    keys = {"id", "source", "statement", "experiment", "verdict", "effect", "interval", "preset", "parts", "rows"}
     assert all(set(claim) == keys for claim in claims)
 
 
