@@ -27,10 +27,10 @@ NAMED_BY = ("setting", "seed")
 
 @dataclass(frozen=True)
 class Recalled:
-    """Rows by run id and step, and of each run the results, as ``experiment/preset``, that have measured it."""
+    """Rows by run id and step, and of each run the first result, as ``experiment/preset``, that has measured it."""
 
     rows: Mapping[str, Mapping[int, Row]] = field(default_factory=dict)
-    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, job: Job) -> Trained | None:
         """The run if all that ``job`` wants of it was measured, else None."""
@@ -40,9 +40,8 @@ class Recalled:
         """By result, which of ``runs`` were taken from it."""
         found: dict[str, list[str]] = {}
         for id, run in runs.items():
-            if run.run is None:
-                for source in self.sources.get(id, ()):
-                    found.setdefault(source, []).append(id)
+            if run.run is None and id in self.sources:
+                found.setdefault(self.sources[id], []).append(id)
         return found
 
 
@@ -64,7 +63,7 @@ def recall(results: Path) -> Recalled:
     if not results.is_dir():
         raise UsageError(f"There is no folder {results} to recall runs from; --recall names one of results.")
     rows: dict[str, dict[int, Row]] = {}
-    sources: dict[str, tuple[str, ...]] = {}
+    sources: dict[str, str] = {}
     for place in sorted(results.glob("*/*/result.json")):
         folder = place.parent
         if folder.name not in PRESETS:
@@ -76,7 +75,7 @@ def recall(results: Path) -> Recalled:
                 for step, row in of_run.items():
                     if len(row) > len(known.get(step, ())):  # an older result may lack a measure
                         known[step] = row
-                sources[id] = (*sources.get(id, ()), source)
+                sources.setdefault(id, source)
     if not rows:
         raise UsageError(f"No result below {results} has measurements of runs: tables/{CURVES}.csv and a table of ids.")
     return Recalled(rows, sources)
