@@ -4,37 +4,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.experiments.laboratory.ended import group, trained
 
 from attnlab.experiments.claims import load_claims
 from attnlab.experiments.experiment import Order
 from attnlab.experiments.laboratory import even_steps
 from attnlab.experiments.laboratory.even_steps import EVEN, EvenSteps
 from attnlab.experiments.laboratory.permuting import RANDOM, Permuting
-from attnlab.experiments.laboratory.success import Outcome
 from attnlab.experiments.recall import recall
 from attnlab.experiments.registry import find_experiment
 from attnlab.training.loop import Trained
 
 RESULTS = Path(__file__).parents[3] / "results"
-
-
-def trained(learned_at, seed=0, last=300):
-    last = last if learned_at is None else learned_at
-    rows = [
-        {
-            "step": step,
-            "accuracy": 1.0 if step == learned_at else 0.5,
-            "probe_accuracy": 0.9,
-            "attention_accuracy": 0.75,
-            "attention_one_after": 0.125,
-        }
-        for step in range(0, last + 1, 10)
-    ]
-    return Trained(f"{seed:016x}", rows, last)
-
-
-def group(kind, steps):
-    return [Outcome(kind.name, seed, trained(step, seed)) for seed, step in enumerate(steps)]
 
 
 def test_even_steps_move_by_as_much_at_every_output():

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.experiments.laboratory.ended import group, trained
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import load_claims
@@ -38,25 +39,6 @@ from attnlab.training.schedule import Schedule
 from attnlab.training.spec import RunSpec
 from attnlab.training.store import RunStore
 from attnlab.training.task_spec import CopyingSpec, SelectionsSpec
-
-
-def trained(learned_at, seed=0, last=300, probe=0.9):
-    last = last if learned_at is None else learned_at
-    rows = [
-        {
-            "step": step,
-            "accuracy": 1.0 if step == learned_at else 0.5,
-            "probe_accuracy": probe if step else 0.0,
-            "attention_accuracy": 0.75,
-            "attention_one_after": 0.125,
-        }
-        for step in range(0, last + 1, 10)
-    ]
-    return Trained(f"{seed:016x}", rows, last)
-
-
-def group(kind, steps):
-    return [Outcome(kind.name, seed, trained(step, seed)) for seed, step in enumerate(steps)]
 
 
 def uniform(kind, probes):
