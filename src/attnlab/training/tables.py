@@ -23,8 +23,12 @@ def to_parquet(table: pa.Table) -> bytes:
 
 
 def from_parquet(data: bytes) -> pa.Table:
-    """The table ``to_parquet`` was given."""
-    with pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True) as file:
+    """The table ``to_parquet`` was given.
+
+    All is read in this thread. Else Arrow reads ahead in one of its own, which may be left holding memory of Python's
+    when the interpreter ends, and the whole process aborts.
+    """
+    with pq.ParquetFile(pa.BufferReader(data), pre_buffer=False, page_checksum_verification=True) as file:
         table = file.read(use_threads=False)
     metadata = {key: value for key, value in table.schema.metadata.items() if key != b"seal"}
     return table.replace_schema_metadata(metadata or None)
