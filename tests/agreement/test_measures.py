@@ -170,3 +170,11 @@ def test_fields_of_different_shape_are_refused() -> None:
 def test_no_rows_are_no_figures() -> None:
     none = ScoreField.from_rows([])
     assert len(top_agreement(none, none).expected) == 0 and len(released_baseline(none)) == 0
+
+
+def test_rows_of_more_positions_than_sixteen_bits_count():
+    length = 66_000
+    u, v = np.zeros(length), np.arange(length, 0, -1.0)
+    u[-1] = 1.0  # valued most by u, least by v: 65,999 positions are greater
+    measured = top_agreement(ScoreField.from_rows([u, u[:10]]), ScoreField.from_rows([v, v[:10]]))
+    assert measured.expected[0] == measured.released[0] == 0
