@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.agreement.fields import ScoreField
-from attnlab.agreement.ragged import check_finite, check_pair, consecutive_blocks, pad, padded_blocks
+from attnlab.agreement.ragged import (
+    check_finite,
+    check_pair,
+    check_rows,
+    consecutive_blocks,
+    pad,
+    padded_blocks,
+    surely_finite,
+)
 from attnlab.errors import UsageError
 
 
@@ -40,7 +48,7 @@ def top_agreement(u: ScoreField, v: ScoreField, share: float = 0.05) -> TopAgree
     >>> measured.expected.tolist(), measured.released.tolist()
     ([1.0, 0.5], [1.0, 1.0])
     """
-    check_pair(u, v)
+    check_rows(u, v)
     expected, released = np.full(len(u), np.nan), np.full(len(u), np.nan)
     # Rows without positions own no values, so the others still stand one after the other.
     rows = np.flatnonzero(u.lengths)
@@ -51,8 +59,10 @@ def top_agreement(u: ScoreField, v: ScoreField, share: float = 0.05) -> TopAgree
     count = np.uint16 if lengths.max(initial=0) < 1 << 16 else np.uint32  # the narrower, the faster they are summed
     for block in consecutive_blocks(offsets):
         values, starts = slice(offsets[block.start], offsets[block.stop]), offsets[block] - offsets[block.start]
-        first, several[block] = _highest(u.values[values], starts, lengths[block])
-        others = v.values[values]
+        scores, others = u.values[values], v.values[values]
+        if not (surely_finite(scores) and surely_finite(others)):  # here, since they are then read from the cache
+            check_pair(u, v)
+        first, several[block] = _highest(scores, starts, lengths[block])
         there = np.repeat(others[first], lengths[block])
         greater[block] = np.add.reduceat((others > there).view(np.uint8), starts, dtype=count)
         at_least[block] = np.add.reduceat((others >= there).view(np.uint8), starts, dtype=count)

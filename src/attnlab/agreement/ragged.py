@@ -15,6 +15,13 @@ BLOCK = 1 << 16
 
 def check_pair(u: ScoreField, v: ScoreField) -> None:
     """Refuse two fields that cannot be compared: rows that differ, or scores that are not finite."""
+    check_rows(u, v)
+    check_finite(u, "u")
+    check_finite(v, "v")
+
+
+def check_rows(u: ScoreField, v: ScoreField) -> None:
+    """Refuse two fields whose rows differ."""
     if len(u) != len(v):
         raise UsageError(f"Agreement compares row by row, but u has {len(u)} rows and v has {len(v)}.")
     differing = np.flatnonzero(u.lengths != v.lengths)
@@ -24,15 +31,12 @@ def check_pair(u: ScoreField, v: ScoreField) -> None:
             f"Agreement compares position by position, but row {k} has {u.lengths[k]} positions in u and "
             f"{v.lengths[k]} in v."
         )
-    check_finite(u, "u")
-    check_finite(v, "v")
 
 
 def check_finite(field: ScoreField, name: str) -> None:
     """Refuse a field with NaN or an infinity, naming the first row that has one."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(field.values.sum()):  # the cheapest pass: whatever is not finite would have spoiled the sum
-            return
+    if surely_finite(field.values):
+        return
     for start in range(0, len(field.values), BLOCK):
         finite = np.isfinite(field.values[start : start + BLOCK])
         if not finite.all():
@@ -42,6 +46,12 @@ def check_finite(field: ScoreField, name: str) -> None:
                 f"Scores are finite numbers, but row {row} of {name} has {field.values[at]} at position "
                 f"{at - field.offsets[row]}."
             )
+
+
+def surely_finite(values: NDArray[np.float64]) -> bool:
+    """Whether all are finite, by the cheapest pass there is; False also where finite ones add up to an infinity."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()))  # whatever is not finite would have spoiled the sum
 
 
 def consecutive_blocks(offsets: NDArray[np.int64]) -> Iterator[slice]:
