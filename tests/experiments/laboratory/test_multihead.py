@@ -121,6 +121,15 @@ def test_good_heads_go_on_to_step_200_so_that_accuracies_can_be_compared():
     assert {job.spec.data_seed for job in whole} == {0}
 
 
+def test_combinations_end_once_they_have_learned_but_those_whose_accuracy_is_compared():
+    def going_on(preset):
+        eights = by_heads(settle(Order(preset))[0], RELEASED, 8)
+        return [sum(job.schedule.stop_at is None for job in eights[first : first + 20]) for first in (0, 20, 40)]
+
+    assert going_on("reduced") == [0, 0, 10]  # all bad, one good, all random
+    assert going_on("paper") == [20, 20, 20]
+
+
 def test_starts_on_which_data_seeds_disagree_are_replaced_by_later_ones():
     jobs, done = settle(Order("reduced"), lambda head, seed: good_by_seed(head, seed) != (head in (1, 3) and seed == 2))
     result = Multihead().analyse(Order("reduced"), done)

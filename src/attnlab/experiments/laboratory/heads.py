@@ -64,7 +64,8 @@ class Scale:
 @dataclass(frozen=True)
 class Sample:
     """How many runs of a variant: ``singles`` heads screened at least, ``limit`` at most, until ``bad`` and ``good``
-    are found; ``combinations`` of each scenario; ``several``: networks with K random heads, by K.
+    are found; ``combinations`` of each scenario; ``several``: networks with K random heads, by K. ``whole``: how many
+    combinations of a scenario go on to step 200 when they have learned, all if None.
     """
 
     singles: int
@@ -73,6 +74,7 @@ class Sample:
     good: int
     combinations: int
     several: Mapping[int, int] = field(default_factory=dict)
+    whole: Mapping[Scenario, int] | None = None
 
 
 SCALES: dict[Preset, Scale] = {
@@ -81,8 +83,8 @@ SCALES: dict[Preset, Scale] = {
     "paper": Scale(),
 }
 SAMPLES: dict[Preset, dict[Variant, Sample]] = {
-    "quick": {RELEASED: Sample(5, 10, 3, 1, 2, {2: 2})},
-    "reduced": {RELEASED: Sample(20, 60, 10, 6, 20, {2: 20, 4: 20})},
+    "quick": {RELEASED: Sample(5, 10, 3, 1, 2, {2: 2}, {"all random": 2})},
+    "reduced": {RELEASED: Sample(20, 60, 10, 6, 20, {2: 20, 4: 20}, {"all random": 10})},
     "paper": {RELEASED: Sample(60, 90, 14, 8, 20, {2: 60, 4: 60}), TEXT: Sample(20, 80, 14, 8, 10)},
 }
 
@@ -226,12 +228,12 @@ def combination_jobs(
     jobs: dict[tuple[str, int], Job] = {}
     for scenario in SCENARIOS:
         # Eight random heads go on when they have learned: what they reach is compared with one head.
-        whole = order.preset == "paper" or scenario != "one good"
+        whole = sample.combinations if sample.whole is None else sample.whole.get(scenario, 0)
         for run in order.first(range(sample.combinations)):
             heads = drawn_heads(scenario, scale, variant, bad, good, run)
             if heads is not None:
                 spec = make_spec(scale, variant, heads, data_seed_of(run))
-                jobs[scenario, run] = make_job(f"{variant.name}: {scenario}, {run}", spec, whole=whole)
+                jobs[scenario, run] = make_job(f"{variant.name}: {scenario}, {run}", spec, whole=run < whole)
     for count, runs in sample.several.items():
         for run in order.first(range(runs)):
             spec = make_spec(scale, variant, random_heads(count, run), data_seed_of(run))

@@ -161,7 +161,8 @@ def notes(order: Order) -> tuple[str, ...]:
     if order.preset == "reduced":
         told.append(
             "reduced: the released variant alone, without the text's; 10 bad and 6 good heads instead of 14 and 8; 20 "
-            "runs instead of 60 with 1, 2 and 4 heads; networks with one good head end once they have learned."
+            "runs instead of 60 with 1, 2 and 4 heads; networks with one good head, and those with random heads from "
+            "the eleventh on, end once they have learned."
         )
     if order.preset == "paper":
         told.append("Single heads, and networks with 2 or 4 random heads, end once they have learned.")
