@@ -91,6 +91,14 @@ def test_recalled_rows_are_the_trained_ones_to_the_last_digit(measured_once):
         assert all(isinstance(row["step"], int) for row in run.rows)
 
 
+def test_runs_named_by_remedies_are_recalled_too(measured_once, tmp_path):
+    folder = copied(measured_once, tmp_path)
+    for name in ("curves", "seeds"):
+        table = folder / "tables" / f"{name}.csv"
+        table.write_text(table.read_text().replace("setting", "remedy", 1))
+    assert recall(tmp_path / "results") == recall(measured_once / "results")
+
+
 def test_nothing_is_trained_and_the_result_says_where_runs_come_from(measured_once, tmp_path):
     found, empty = recall(measured_once / "results"), RunStore(tmp_path / "runs")
     assert estimate(Small(), Order("quick"), empty, found).to_train == 0

@@ -22,7 +22,8 @@ RECALLING = ("copying", "mixture", "even-steps", "symmetry", "rescue", "forecast
 """The experiments that read measurements of runs on copying, and no weights."""
 
 CURVES = "curves"
-NAMED_BY = ("setting", "seed")
+NAMED_BY = (("setting", "seed"), ("remedy", "seed"))
+"""The columns by which a table of ids and the curves name a run; `rescue` has remedies."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +87,14 @@ def _runs_of(folder: Path) -> dict[str, dict[int, Row]]:
     path = folder / "tables" / f"{CURVES}.csv"
     if not path.is_file():
         return {}
-    ids = _ids(folder)
+    ids: dict[tuple[str, ...], str] | None = None
     found: dict[str, dict[int, Row]] = {}
     for line, cells in _lines(path):
-        if not set(NAMED_BY) <= set(cells):
+        names = next((names for names in NAMED_BY if set(names) <= set(cells)), None)
+        if names is None:
             return {}
-        id = ids.get(tuple(cells.pop(name) for name in NAMED_BY))
+        ids = _ids(folder, names) if ids is None else ids
+        id = ids.get(tuple(cells.pop(name) for name in names))
         if id is None:
             continue
         try:
@@ -103,12 +106,12 @@ def _runs_of(folder: Path) -> dict[str, dict[int, Row]]:
     return found
 
 
-def _ids(folder: Path) -> dict[tuple[str, ...], str]:
-    """Run ids by setting and seed, from the first table that has them."""
+def _ids(folder: Path, names: tuple[str, ...]) -> dict[tuple[str, ...], str]:
+    """Run ids by what names them, from the first table that has both."""
     for path in sorted((folder / "tables").glob("*.csv")):
-        named = [cells for _, cells in _lines(path) if {*NAMED_BY, "run"} <= set(cells)]
+        named = [cells for _, cells in _lines(path) if {*names, "run"} <= set(cells)]
         if named:
-            return {tuple(cells[name] for name in NAMED_BY): cells["run"] for cells in named}
+            return {tuple(cells[name] for name in names): cells["run"] for cells in named}
     return {}
 
 
