@@ -128,7 +128,8 @@ def planned(order: Order, done: Mapping[str, Trained]) -> tuple[list[Job], list[
 
 def _with_remedies(scale: Scale, sample: Sample, tried: list[Job], starts: list[int]) -> tuple[list[Job], list[int]]:
     steps = {seed: LATE if number < sample.late else WITHIN for number, seed in enumerate(starts)}
-    jobs = {(remedy, seed): make_job(scale, seed, remedy, steps[seed]) for remedy in TRAINED for seed in starts}
+    # Start by start, so that a sweep that is cut short has whole starts, and `--seeds` of them make a result.
+    jobs = {(remedy, seed): make_job(scale, seed, remedy, steps[seed]) for seed in starts for remedy in TRAINED}
     unchanged = {seed: jobs.pop((NO_CHANGE, seed)) for seed in starts}
     return [unchanged.get(seed, job) for seed, job in enumerate(tried)] + list(jobs.values()), starts
 
