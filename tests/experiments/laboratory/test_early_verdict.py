@@ -1,12 +1,11 @@
 """The experiment early-verdict on runs whose ends are known, its measures against independent ones, and ending runs."""
 
 import json
-from math import log
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics import brier_score_loss, roc_auc_score
+from tests.experiments.laboratory.followed import GUESSING, follow, many
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import load_claims
@@ -17,8 +16,6 @@ from attnlab.experiments.laboratory.early_verdict_claims import LEFT_OUT, OTHER_
 from attnlab.experiments.laboratory.early_verdict_fit import (
     COLUMNS,
     FEATURE_SETS,
-    Followed,
-    case_table,
     choose_threshold,
     columns_of,
     fit,
@@ -27,8 +24,6 @@ from attnlab.experiments.laboratory.early_verdict_fit import (
     judge_halves,
     judge_left_out,
     make_cases,
-    make_verdict,
-    read_cases,
     stops,
 )
 from attnlab.experiments.laboratory.early_verdict_measures import (
@@ -41,58 +36,9 @@ from attnlab.experiments.laboratory.early_verdict_measures import (
     stop_row,
     sure_at,
 )
-from attnlab.experiments.laboratory.early_verdict_ship import main, ship
 from attnlab.experiments.laboratory.early_verdict_tables import difference_table, family_table
-from attnlab.experiments.result import write_table
-from attnlab.seeds import numpy_generator
 from attnlab.training import verdict as in_training
 from attnlab.training.loop import Trained
-from attnlab.training.schedule import Chance
-from attnlab.training.verdict import shipped
-
-GUESSING = Chance(positions=41, words=41)
-RESULT = Path(__file__).parents[3] / "results" / "early-verdict" / "paper"
-
-
-def measured(step, *, loss=1.0, attention=1 / 41, probe=1 / 41, accuracy=1 / 41):
-    return {
-        "step": step,
-        "loss": loss * log(41),
-        "accuracy": accuracy,
-        "attention_entropy": 0.5 * log(41),
-        "attention_accuracy": attention,
-        "probe_accuracy": probe,
-        "probe_mean": probe,
-    }
-
-
-def follow(name, seed, learned_at, *, knows=True):
-    """A run that is learned at a step (never if None); if the probe ``knows``, it rises in runs that will learn."""
-    rng = numpy_generator(seed, name)
-    told = (learned_at is not None) if knows else bool(rng.integers(2))
-    rows = {}
-    for step in range(0, (learned_at or 200) + 1, 10):
-        noise = rng.normal(size=3)
-        accuracy = 0.1 if learned_at is None or step < learned_at - 10 else 0.7 if step < learned_at else 0.99
-        rows[step] = measured(
-            step,
-            loss=float(np.exp(0.02 * noise[0])),
-            attention=float(1 / (1 + np.exp(3.7 + noise[1]))),
-            probe=float(1 / (1 + np.exp(3.7 - 4 * told * min(step, 20) / 20 + noise[2]))),
-            accuracy=accuracy,
-        )
-    return Followed(name, name[0], seed, GUESSING, rows, learned_at)
-
-
-def many(*, knows=True, seeds=40):
-    """Three distributions of three families, of which two are learned by every second seed and one by all."""
-    rng = numpy_generator(0, "ends")
-    runs = []
-    for name in ("a easy", "b hard", "c harder"):
-        for seed in range(seeds):
-            learned_at = int(rng.choice([60, 80, 100]))
-            runs.append(follow(name, seed, learned_at if name == "a easy" or rng.integers(2) else None, knows=knows))
-    return runs
 
 
 @pytest.fixture(scope="module")
@@ -381,49 +327,7 @@ def test_the_result_has_all_its_tables_and_figures():
     json.dumps([*result.tables.values()], allow_nan=False)
 
 
-# --- what is shipped
-
-
-def test_a_result_gives_the_same_verdict_to_the_last_bit(evidence, tmp_path, capsys):
-    (tmp_path / "tables").mkdir()
-    write_table(case_table(evidence.cases), tmp_path / "tables" / "cases.csv")
-    (tmp_path / "result.json").write_text('{"preset": "paper"}', encoding="utf-8")
-    assert read_cases(tmp_path / "tables" / "cases.csv").values.tolist() == evidence.cases.values.tolist()
-    assert ship(tmp_path) == evidence.verdict
-    assert main([str(tmp_path)]) == 0
-    assert in_training.Verdict.model_validate_json(capsys.readouterr().out) == evidence.verdict
-
-
-def test_the_verdict_says_of_a_run_in_training_what_the_fit_said(evidence):
-    verdict = make_verdict(evidence.cases, preset="paper", by=200)
-    chances = judge(verdict.regression, evidence.cases)
-    for place in range(0, len(chances), 50):
-        run, step = evidence.runs[evidence.cases.run[place]], int(evidence.cases.step[place])
-        assert verdict.chance(run.rows, step, run.chance) == pytest.approx(chances[place], abs=1e-4)
-
-
-@pytest.mark.parametrize("words", [[], ["a", "b"], ["nowhere"]], ids=["none", "two", "no result"])
-def test_shipping_what_is_no_result_is_refused(words, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(words) == 2
-    assert "result" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.skipif(not RESULT.is_dir(), reason="run early-verdict at paper")
-def test_what_is_shipped_is_what_the_committed_result_gives():
-    found, expected = (verdict.model_dump() for verdict in (shipped(), ship(RESULT)))
-    numbers = [document.pop("regression") for document in (found, expected)]
-    assert found == expected
-    assert [feature["name"] for feature in numbers[0]["features"]] == [
-        feature["name"] for feature in numbers[1]["features"]
-    ]
-    flat = [
-        [regression["intercept"], *regression["time"]]
-        + [feature[part] for feature in regression["features"] for part in ("mean", "scale", "weight")]
-        for regression in numbers
-    ]
-    assert flat[0] == pytest.approx(flat[1], abs=1e-5)
+# --- ways of judging
 
 
 def test_the_ways_of_judging_are_all_there(evidence):
