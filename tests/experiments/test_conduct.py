@@ -56,9 +56,8 @@ class Small:
         table = [{"run": run.id, "rows": len(run.rows), "nothing": None} for run in done.values()]
         chart = alt.Chart(alt.InlineData(values=[{"x": 1, "y": 2}])).mark_point().encode(x="x:Q", y="y:Q")
         part = Part("all", "holds", 0.5, (0.4, 0.6), "seeds", "a sentence")
-        return Result(
-            "it ran", {"runs": table}, {"dots": chart}, (Finding("copy-k-of-n-learns", (part,)),), ("a note",)
-        )
+        figures = {"dots": chart, "again": chart}
+        return Result("it ran", {"runs": table}, figures, (Finding("copy-k-of-n-learns", (part,)),), ("a note",))
 
 
 @pytest.fixture
@@ -82,6 +81,7 @@ def test_follow_up_runs_and_the_result_folder(store, tmp_path):
     assert rows[0]["nothing"] == ""
     assert (done.folder / "figures" / "dots.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (done.folder / "figures" / "dots.svg").read_text()
+    assert document["figures"] == ["dots", "again"], "the first is the first to be read"
     assert sorted(p.name for p in (tmp_path / "results" / "copying").iterdir()) == ["quick"]
 
 

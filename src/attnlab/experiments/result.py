@@ -52,7 +52,7 @@ def write_result(
             "notes": list(result.notes),
             "seeds": result.seeds,
             "tables": sorted(result.tables),
-            "figures": sorted(result.figures),
+            "figures": list(result.figures),  # in the order in which they are to be read
             "versions": environment(),
             "rules_commit": rules_commit(),
             "command": command,

@@ -80,9 +80,9 @@ def all_curves(rows: Table) -> alt.TopLevelMixin:
 
 
 def _wrapped(layer: alt.Chart, names: list[str], title: str) -> alt.FacetChart:
-    """``layer`` once for each remedy, five side by side."""
+    """``layer`` once for each remedy, three side by side: as many as fit a page."""
     facet = alt.Facet("remedy:N", title=None, sort=names, header=alt.Header(labelFontSize=12))
-    chart: alt.FacetChart = layer.facet(facet=facet, columns=5).properties(title=_title(title))
+    chart: alt.FacetChart = layer.facet(facet=facet, columns=3).properties(title=_title(title))
     return chart
 
 
