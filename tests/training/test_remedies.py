@@ -16,7 +16,13 @@ from attnlab.training.loop import Interrupted, train
 from attnlab.training.model_spec import AdamSpec, Seq2SeqSpec
 from attnlab.training.problem import build_problem
 from attnlab.training.record import validated
-from attnlab.training.remedy_spec import AlignmentLossSpec, FreshAttentionSpec, WarmStartSpec, WarmUpSpec
+from attnlab.training.remedy_spec import (
+    AlignmentLossSpec,
+    FreshAttentionSpec,
+    MirroredReadoutSpec,
+    WarmStartSpec,
+    WarmUpSpec,
+)
 from attnlab.training.schedule import Schedule
 from attnlab.training.spec import RunSpec
 from attnlab.training.store import RunStore
@@ -29,6 +35,7 @@ REMEDIES = {
     "warm-start": WarmStartSpec(distribution=FEWER, updates=5),
     "alignment-loss": AlignmentLossSpec(distribution=FEWER, pairs=50, iterations=5),
     "fresh-attention": FreshAttentionSpec(step=7, seed=90),
+    "mirrored-readout": MirroredReadoutSpec(),
 }
 
 
@@ -60,7 +67,7 @@ def test_runs_that_differ_in_seeds_alone_are_one_kind_of_work():
     heads = [Seq2SeqSpec(hidden=8, heads=2, head_seeds=seeds) for seeds in ((1, 2), (3, 4))]
     assert kinds(*(make(model=model, init_seed=seed) for seed, model in enumerate(heads))) == 1
     assert kinds(*(make(FreshAttentionSpec(step=7, seed=seed), data_seed=seed) for seed in (1, 2))) == 1
-    assert kinds(make(), make(model=heads[0]), make(batch=9), *map(make, REMEDIES.values())) == 7
+    assert kinds(make(), make(model=heads[0]), make(batch=9), *map(make, REMEDIES.values())) == 8
 
 
 @pytest.mark.parametrize("name", REMEDIES)
@@ -146,6 +153,20 @@ def test_fresh_attention_changes_the_scores_alone_and_once(tmp_path):
     assert (weights(ours, spec, 9)["model.attention.weight.0"] - fresh).abs().max().item() <= 2.1e-3
 
 
+@pytest.mark.parametrize("readout", ["tanh", "relu", "context"])
+def test_a_mirrored_readout_turns_the_sign_of_what_the_context_says_and_nothing_else(readout):
+    model = Seq2SeqSpec(hidden=8, readout=readout)
+    drawn, mirrored = (build_problem(make(remedy, model=model)).model for remedy in (None, MirroredReadoutSpec()))
+    generator = torch.Generator().manual_seed(0)
+    context, state = (torch.randn(5, 8, generator=generator) for _ in range(2))
+    with torch.no_grad():
+        assert torch.equal(mirrored.readout(-context, state), drawn.readout(context, state))
+        assert not torch.equal(mirrored.readout(context, state), drawn.readout(context, state))
+    turned = "readout.output.weight" if readout == "context" else "readout.hidden.weight"
+    others = [{k: v for k, v in network.state_dict().items() if k != turned} for network in (drawn, mirrored)]
+    assert same(*others)
+
+
 @pytest.mark.parametrize(
     ("values", "named"),
     [
@@ -162,6 +183,7 @@ def test_fresh_attention_changes_the_scores_alone_and_once(tmp_path):
         ({"remedy": {"kind": "alignment-loss", "weight": 0}}, "weight.*greater than 0"),
         ({"remedy": {"kind": "alignment-loss"}, "model": {"attention": "uniform"}}, "needs learned attention"),
         ({"remedy": {"kind": "fresh-attention", "seed": 1}, "model": {"score": "dot"}}, "dot has none"),
+        ({"remedy": {"kind": "mirrored-readout"}, "model": {"readout": "linear"}}, "for the context; linear has none"),
         ({"remedy": {"kind": "warm-up"}, "optimiser": {"kind": "sgd"}}, "needs the optimiser adam, not sgd"),
         (
             {"remedy": {"kind": "warm-up"}, "task": {"kind": "topics"}, "model": {"kind": "topic"}},

@@ -18,7 +18,7 @@ from attnlab.training.engine import Job
 from attnlab.training.loop import Trained, measured
 from attnlab.training.metrics import Row
 
-RECALLING = ("copying", "mixture", "even-steps", "symmetry", "rescue", "forecast-copying", "early-verdict")
+RECALLING = ("copying", "mixture", "even-steps", "symmetry", "mirror", "rescue", "forecast-copying", "early-verdict")
 """The experiments that read measurements of runs on copying, and no weights."""
 
 CURVES = "curves"

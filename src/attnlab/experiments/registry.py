@@ -17,6 +17,7 @@ CLASSES = {
     "permuting": "laboratory.permuting:Permuting",
     "even-steps": "laboratory.even_steps:EvenSteps",
     "symmetry": "laboratory.symmetry:Symmetry",
+    "mirror": "laboratory.mirror:Mirror",
     "early-verdict": "laboratory.early_verdict:EarlyVerdict",
     "locality": "laboratory.locality:Locality",
     "knowledge-first": "laboratory.knowledge_first:KnowledgeFirst",

@@ -67,6 +67,14 @@ class Readout(nn.Module):
             table.append((logits.gather(-1, chosen) - logits.logsumexp(-1, keepdim=True)).squeeze(-1))
         return torch.cat(table)
 
+    @torch.no_grad()
+    def mirror(self) -> None:
+        """Turn the sign of the weights on the context, in place: what spoke for a word speaks against it."""
+        if self.kind == "linear":
+            raise UsageError("The linear read-out has no weights of its own for the context, so it cannot be mirrored.")
+        weights = self.output.weight if self.hidden is None else self.hidden.weight[:, : self.context_size]
+        weights.neg_()
+
     def _context_part(self, context: Tensor) -> Tensor:
         if self.hidden is None:
             return context

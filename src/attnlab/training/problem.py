@@ -18,7 +18,7 @@ from attnlab.training.keyword import KeywordProblem
 from attnlab.training.metrics import Row, pair_metrics
 from attnlab.training.model_spec import PairProxySpec, ProxySpec, Seq2SeqSpec
 from attnlab.training.pair_proxy import PairProxyProblem
-from attnlab.training.remedy import make_alignment_loss, task_at
+from attnlab.training.remedy import begin, make_alignment_loss, task_at
 from attnlab.training.spec import RunSpec
 from attnlab.training.task_spec import CopyingSpec, KeywordSpec, OwnTaskSpec, SstSpec, TopicsSpec
 from attnlab.training.texts import ClassifierProblem, ProxyProblem
@@ -60,7 +60,8 @@ class Problem(Protocol):
 class PairProblem:
     """Sequence-to-sequence training on a synthetic task: mean negative log-likelihood of all output words.
 
-    A warm start draws other sequences, an alignment loss adds to it (`attnlab.training.remedy`).
+    A mirrored read-out begins otherwise, a warm start draws other sequences, an alignment loss adds to it
+    (`attnlab.training.remedy`).
     """
 
     def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
@@ -71,7 +72,7 @@ class PairProblem:
         self.batch, self.dropout = spec.batch, spec.model.dropout
         self.task = spec.task.build()
         words = self.task.vocabulary
-        self.model: Seq2Seq = spec.model.build(words, words, spec.init_seed).to(device)
+        self.model: Seq2Seq = begin(spec, spec.model.build(words, words, spec.init_seed)).to(device)
         self._trained = choose_trained(self.model, self.model.attention.score_parameters(), spec.train)
         self._alignment_loss = make_alignment_loss(spec, device)
 

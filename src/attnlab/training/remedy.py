@@ -1,8 +1,9 @@
 """What a run does against a start that would fail.
 
 All of it is a function of seeds and step alone, as a run's batches are, so a run with a remedy resumes as exactly as
-one without. A warm start and an alignment loss change what is gone down, and the problem asks for them; a warm-up and
-fresh attention change the state between two updates, and the loop does so before an update.
+one without. A mirrored read-out changes the start, a warm start and an alignment loss what is gone down, and the
+problem asks for them; a warm-up and fresh attention change the state between two updates, and the loop does so before
+an update.
 """
 
 from dataclasses import dataclass
@@ -15,9 +16,26 @@ from attnlab.seeds import numpy_generator
 from attnlab.tasks.batch import PairBatch, PairTask
 from attnlab.training.descent import Optimiser
 from attnlab.training.model_spec import Seq2SeqSpec
-from attnlab.training.remedy_spec import AlignmentLossSpec, FreshAttentionSpec, WarmStartSpec, WarmUpSpec, on_other
+from attnlab.training.remedy_spec import (
+    AlignmentLossSpec,
+    FreshAttentionSpec,
+    MirroredReadoutSpec,
+    WarmStartSpec,
+    WarmUpSpec,
+    on_other,
+)
 from attnlab.training.spec import RunSpec
 from attnlab.training.task_spec import CopyingSpec
+
+# --- the start
+
+
+def begin(spec: RunSpec, model: Seq2Seq) -> Seq2Seq:
+    """The network as it is before the first update, given as it was drawn."""
+    if isinstance(spec.remedy, MirroredReadoutSpec):
+        model.readout.mirror()
+    return model
+
 
 # --- what is gone down
 

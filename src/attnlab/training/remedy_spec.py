@@ -53,7 +53,19 @@ class FreshAttentionSpec(Record):
     seed: Seed
 
 
-RemedySpec = Annotated[WarmUpSpec | WarmStartSpec | AlignmentLossSpec | FreshAttentionSpec, Field(discriminator="kind")]
+class MirroredReadoutSpec(Record):
+    """The read-out's weights on the context start with the other sign.
+
+    They are drawn from a distribution that is symmetric about 0, so the mirrored start is as likely as the other.
+    """
+
+    kind: Literal["mirrored-readout"] = "mirrored-readout"
+
+
+RemedySpec = Annotated[
+    WarmUpSpec | WarmStartSpec | AlignmentLossSpec | FreshAttentionSpec | MirroredReadoutSpec,
+    Field(discriminator="kind"),
+]
 
 
 def check_remedy(remedy: RemedySpec, task: TaskSpec, model: ModelSpec, optimiser: OptimiserSpec) -> None:
@@ -66,6 +78,8 @@ def check_remedy(remedy: RemedySpec, task: TaskSpec, model: ModelSpec, optimiser
         raise ValueError(f"{remedy.kind} needs learned attention, not {model.attention}")
     if isinstance(remedy, FreshAttentionSpec) and model.score == "dot":
         raise ValueError("fresh-attention needs a score with weights of its own; dot has none")
+    if isinstance(remedy, MirroredReadoutSpec) and model.readout == "linear":
+        raise ValueError("mirrored-readout needs a read-out with weights of its own for the context; linear has none")
     if isinstance(remedy, WarmStartSpec | AlignmentLossSpec) and remedy.distribution is not None:
         words, known = remedy.distribution.build().words, task.build().distribution.words
         if words != known:

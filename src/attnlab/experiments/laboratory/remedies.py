@@ -14,7 +14,13 @@ from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 from attnlab.training.model_spec import AdamSpec, Seq2SeqSpec
 from attnlab.training.problem import build_problem
-from attnlab.training.remedy_spec import AlignmentLossSpec, FreshAttentionSpec, WarmStartSpec, WarmUpSpec
+from attnlab.training.remedy_spec import (
+    AlignmentLossSpec,
+    FreshAttentionSpec,
+    MirroredReadoutSpec,
+    WarmStartSpec,
+    WarmUpSpec,
+)
 from attnlab.training.schedule import Schedule
 from attnlab.training.spec import RunSpec
 from attnlab.training.task_spec import CopyingSpec, PermutationsSpec, SelectionsSpec
@@ -71,7 +77,8 @@ SAMPLES: dict[Preset, Sample] = {
 NO_CHANGE, FRESH_START, FRESH_LATER = "no change", "fresh start", "fresh start at step 100"
 HEADS, BATCH, WARM_UP, WARM_START = "8 heads", "twice the batch", "learning-rate warm-up", "warm start on k of n"
 IBM_OWN, IBM_FEWER, FRESH_ATTENTION = "IBM-1 loss, same data", "IBM-1 loss, k of n", "fresh attention at step 100"
-TRAINED = (NO_CHANGE, FRESH_START, HEADS, BATCH, WARM_UP, WARM_START, IBM_OWN, IBM_FEWER, FRESH_ATTENTION)
+MIRRORED = "mirrored read-out"
+TRAINED = (NO_CHANGE, FRESH_START, HEADS, BATCH, WARM_UP, WARM_START, IBM_OWN, IBM_FEWER, FRESH_ATTENTION, MIRRORED)
 """Controls and remedies that have runs; a fresh start at step 100 is put together from the runs of two of them."""
 
 
@@ -90,6 +97,7 @@ def make_spec(scale: Scale, seed: int, remedy: str = NO_CHANGE) -> RunSpec:
         IBM_OWN: {"remedy": AlignmentLossSpec()},
         IBM_FEWER: {"remedy": AlignmentLossSpec(distribution=scale.fewer)},
         FRESH_ATTENTION: {"remedy": FreshAttentionSpec(step=ANEW, seed=FRESH + seed)},
+        MIRRORED: {"remedy": MirroredReadoutSpec()},
     }
     plain = {
         "task": CopyingSpec(distribution=PermutationsSpec(words=scale.words)),
