@@ -50,7 +50,7 @@ class Mirror:
     """The same starts with the sign of their read-out turned."""
 
     name = "mirror"
-    title = "What luck is: the sign of a start"
+    title = "What is luck? Starts with their sign turned"
     source = "ours, after P3 3.3"
 
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
