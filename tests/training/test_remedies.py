@@ -167,6 +167,11 @@ def test_a_mirrored_readout_turns_the_sign_of_what_the_context_says_and_nothing_
     assert same(*others)
 
 
+def test_a_linear_readout_has_nothing_to_mirror():
+    with pytest.raises(UsageError, match="cannot be mirrored"):
+        Seq2SeqSpec(hidden=8, readout="linear").build(9, 9, 0).readout.mirror()
+
+
 @pytest.mark.parametrize(
     ("values", "named"),
     [

@@ -262,6 +262,8 @@ def notes(order: Order) -> tuple[str, ...]:
         "of 60 would need other words, and so another start.",
         "On permutations every pair holds the same words, so IBM Model 1's table is exactly uniform and the loss "
         "towards it asks for uniform attention.",
+        "The mirrored read-out came to the remedies last; how the failing starts among seeds 0 to 39 end with it was "
+        "known from the experiment mirror, and no claim is about it.",
     ]
     if order.preset == "quick":
         told.append(
