@@ -75,6 +75,20 @@ class Experiment(Protocol):
         ...
 
 
+class KnownRuns:
+    """The plan of an experiment whose runs are known before the first is trained: those in `jobs`, else none."""
+
+    def jobs(self, order: Order) -> list[Job]:  # noqa: ARG002 (an experiment that trains has its own)
+        """All its runs."""
+        return []
+
+    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
+        return self.jobs(order)
+
+    def at_most(self, order: Order) -> list[Job]:
+        return self.jobs(order)
+
+
 @runtime_checkable
 class RowedExperiment(Experiment, Protocol):
     """An experiment with a row for each of several corpora; rows are run, and written, one by one.

@@ -16,7 +16,9 @@ def test_presets(data_root, preset, count, shared):
     assert len({job.spec.id for job in jobs}) == len(jobs) == count
     corpora = {job.spec.task.corpus for job in jobs}
     theirs = {
-        job.spec.id for name in corpora for job in classification.jobs(name, ("reference", "comparison"), Order(preset))
+        job.spec.id
+        for name in corpora
+        for job in classification.jobs_on(name, ("reference", "comparison"), Order(preset))
     }
     assert len(theirs & {job.spec.id for job in jobs}) == shared
     assert {job.spec.init_seed for job in experiment.plan(Order(preset, seeds=1), {})} == {20, 13}

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import Finding, Preset
-from attnlab.experiments.experiment import Order, Result
+from attnlab.experiments.experiment import KnownRuns, Order, Result
 from attnlab.experiments.laboratory import copying, forecast_copying, mixture, symmetry
 from attnlab.experiments.laboratory.copying import make_spec
 from attnlab.experiments.laboratory.early_verdict_claims import LEAST, LEFT_OUT, OTHER_HALF, Evidence, decide
@@ -85,17 +85,14 @@ SOURCES: dict[Preset, tuple[tuple[tuple[Setting, ...], Preset], ...]] = {
 """Whose runs are followed at each preset, and at which of their own."""
 
 
-class EarlyVerdict:
+class EarlyVerdict(KnownRuns):
     """Fitted to half of the runs, tried on the rest."""
 
     name = "early-verdict"
     title = "How early can one tell whether a run will learn?"
     source = "ours, after P3 3.3"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
-        return self.at_most(order)
-
-    def at_most(self, order: Order) -> list[Job]:
+    def jobs(self, order: Order) -> list[Job]:
         return [make_job(setting, seed, BY[order.preset]) for setting, seed in planned(order)]
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from attnlab.experiments.claims import Finding, Part
-from attnlab.experiments.experiment import Order, Result
+from attnlab.experiments.experiment import KnownRuns, Order, Result
 from attnlab.experiments.laboratory.permuting import (
     LENGTH,
     RANDOM,
@@ -44,17 +44,14 @@ EVEN = (
 KINDS = (*EVEN, RANDOM)
 
 
-class EvenSteps:
+class EvenSteps(KnownRuns):
     """Orders that move by as much at every output, against random ones."""
 
     name = "even-steps"
     title = "Far, but in even steps: what makes an order hard for attention?"
     source = "ours, after P3 6.2"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
-        return self.at_most(order)
-
-    def at_most(self, order: Order) -> list[Job]:
+    def jobs(self, order: Order) -> list[Job]:
         return [make_job(kind, seed, order.preset) for kind in KINDS for seed in seeds_of(kind, order)]
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:

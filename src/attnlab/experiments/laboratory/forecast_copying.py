@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.experiments.claims import Preset
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.laboratory import copying
 from attnlab.experiments.laboratory.copying import make_job, make_spec
 from attnlab.experiments.laboratory.success import EVERY, WITHIN, Outcome, Setting, curve_table, seeds_of
@@ -94,17 +94,14 @@ SETTINGS = (
 )
 
 
-class ForecastCopying:
+class ForecastCopying(KnownRuns):
     """Forecast against training, on copying."""
 
     name = "forecast-copying"
     title = "Can data alone say whether copying is learned?"
     source = "ours, after P3 3.3, 4"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
-        return self.at_most(order)
-
-    def at_most(self, order: Order) -> list[Job]:
+    def jobs(self, order: Order) -> list[Job]:
         return [
             make_job(setting, seed, order.preset, late=False)
             for setting in SETTINGS

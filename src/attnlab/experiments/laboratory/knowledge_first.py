@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import Finding, Part, Preset, Verdict
-from attnlab.experiments.experiment import Order, Result
+from attnlab.experiments.experiment import KnownRuns, Order, Result
 from attnlab.experiments.laboratory.knowledge_report import figures, frozen_table, notes, seed_row, setting_table, tell
 from attnlab.experiments.laboratory.seed_parts import above
 from attnlab.experiments.laboratory.stages import FIELDS, HALF, NEAR_UNIFORM, Course, Field, median, row_course
@@ -115,18 +115,15 @@ FROZEN = Setting(
 )
 
 
-class KnowledgeFirst:
+class KnowledgeFirst(KnownRuns):
     """Both fields on every setting, and the reverse experiment."""
 
     name = "knowledge-first"
     title = "What is learned first, words or attention?"
     source = "P3 1, 3; blog"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing depends on it)
+    def jobs(self, order: Order) -> list[Job]:
         return [setting.job(seed, order.preset) for setting in (*SETTINGS, FROZEN) for seed in seeds_of(setting, order)]
-
-    def at_most(self, order: Order) -> list[Job]:
-        return self.plan(order, {})
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         def courses_of(setting: Setting) -> list[Course]:

@@ -12,7 +12,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.claims import Preset
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.laboratory.locality_claims import QUANTITIES, STATEMENTS, Outcome, decide, related
 from attnlab.experiments.statistics import bootstrap_interval
 from attnlab.reports.charts import COLOURS, CONTRAST, curves, panels
@@ -69,18 +69,15 @@ BOTH = Encoder("both directions", True, {"quick": 1, "reduced": 3, "paper": 5})
 ENCODERS = (ONE, BOTH)
 
 
-class Locality:
+class Locality(KnownRuns):
     """Figure 5, for an encoder of one direction and one of both."""
 
     name = "locality"
     title = "Does a hidden state stay about its own word?"
     source = "P3 6.1, Figure 5; blog"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing depends on it)
+    def jobs(self, order: Order) -> list[Job]:
         return [encoder.job(seed, order.preset) for encoder in ENCODERS for seed in seeds_of(encoder, order)]
-
-    def at_most(self, order: Order) -> list[Job]:
-        return self.plan(order, {})
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         outcomes = [

@@ -12,7 +12,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.claims import Finding, Part, Preset, Verdict
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.laboratory.rates import rate_table, run_row, tell_rates
 from attnlab.experiments.laboratory.remedies import MIRRORED, NO_CHANGE, SCALES, make_job, make_spec
 from attnlab.experiments.laboratory.resampling import resampled_rows, value_and_interval
@@ -46,17 +46,14 @@ class Start:
         return self.drawn.step is None
 
 
-class Mirror:
+class Mirror(KnownRuns):
     """The same starts with the sign of their read-out turned."""
 
     name = "mirror"
     title = "What is luck? Starts with their sign turned"
     source = "ours, after P3 3.3"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
-        return self.at_most(order)
-
-    def at_most(self, order: Order) -> list[Job]:
+    def jobs(self, order: Order) -> list[Job]:
         scale = SCALES[order.preset]
         return [make_job(scale, seed, remedy, WITHIN) for seed in seeds_of(order) for remedy in STARTS.values()]
 

@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.claims import Finding, Part, Preset
-from attnlab.experiments.experiment import Order, Result
+from attnlab.experiments.experiment import KnownRuns, Order, Result
 from attnlab.experiments.laboratory import copying
 from attnlab.experiments.laboratory import mixture_proxy as proxies
 from attnlab.experiments.laboratory.copying import make_spec
@@ -59,17 +59,14 @@ PROXY_OF_SETS, PROXY_OF_PERMUTATIONS = ProxySetting(SETS, sets=2), ProxySetting(
 PROXIES = (PROXY_OF_SETS, PROXY_OF_PERMUTATIONS, ProxySetting(SELECTIONS))
 
 
-class Mixture:
+class Mixture(KnownRuns):
     """Figure 2 middle, its controls, and the proxy's side of it."""
 
     name = "mixture"
     title = "Which set is not which word: permutations of either of two sets"
     source = "P3 3.3, A.3, Figure 2 middle"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
-        return self.at_most(order)
-
-    def at_most(self, order: Order) -> list[Job]:
+    def jobs(self, order: Order) -> list[Job]:
         networks = [make_job(setting, seed, order.preset) for setting in SETTINGS for seed in seeds_of(setting, order)]
         seeds = proxies.seeds_of_proxies(order)
         return networks + [make_proxy_job(proxy, seed, order.preset) for proxy in PROXIES for seed in seeds]

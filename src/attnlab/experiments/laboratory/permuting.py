@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.claims import Finding, Preset
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.laboratory import copying
 from attnlab.experiments.laboratory.permuting_claims import across_orders, by_position, correlations, same_probe
 from attnlab.experiments.laboratory.permuting_figures import distance_figure, position_figure, uniform_figure
@@ -99,17 +99,14 @@ UNIFORM = (COPYING, RANDOM)
 """Kinds that are trained with uniform attention too."""
 
 
-class Permuting:
+class Permuting(KnownRuns):
     """Fixed orders of positions, from the identity to random ones."""
 
     name = "permuting"
     title = "The same knowledge, another order: attention that must jump"
     source = "P3 6.2"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
-        return self.at_most(order)
-
-    def at_most(self, order: Order) -> list[Job]:
+    def jobs(self, order: Order) -> list[Job]:
         learned = [make_job(kind, seed, order.preset) for kind in KINDS for seed in seeds_of(kind, order)]
         uniform = [make_uniform_job(kind, seed, order.preset) for kind in UNIFORM for seed in uniform_seeds(order)]
         return learned + uniform

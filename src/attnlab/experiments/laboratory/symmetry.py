@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attnlab.experiments.claims import Finding, Part, Preset, Verdict
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.laboratory import copying
 from attnlab.experiments.laboratory.copying import make_spec
 from attnlab.experiments.laboratory.rates import learned_steps, rate_table, run_row, tell_rates
@@ -92,17 +92,14 @@ class Tried:
     outcomes: tuple[Outcome, ...]
 
 
-class Symmetry:
+class Symmetry(KnownRuns):
     """From no contrast to a lot, by two ways."""
 
     name = "symmetry"
     title = "How little information breaks the deadlock of permutations?"
     source = "ours, after P3 3.3, 4"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
-        return self.at_most(order)
-
-    def at_most(self, order: Order) -> list[Job]:
+    def jobs(self, order: Order) -> list[Job]:
         return [make_job(setting, seed, order.preset) for setting in SETTINGS for seed in seeds_of(setting, order)]
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:

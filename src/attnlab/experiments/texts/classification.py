@@ -12,11 +12,10 @@ from typing import Literal
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import Preset
-from attnlab.experiments.experiment import Order
+from attnlab.experiments.experiment import KnownRuns, Order
 from attnlab.tasks.corpora import data_folder, known_corpus
 from attnlab.tasks.labelled_text import Corpus, load_corpus
 from attnlab.training.engine import Job
-from attnlab.training.loop import Trained
 from attnlab.training.model_spec import AdamSpec, ClassifierSpec, ProxySpec
 from attnlab.training.schedule import Schedule
 from attnlab.training.spec import RunSpec
@@ -148,12 +147,12 @@ def proxy_job(corpus_name: str, seed: int, preset: Preset) -> Job:
     return Job(f"{corpus_name} proxy {seed}", spec, schedule)
 
 
-def jobs(corpus_name: str, roles: tuple[Role, ...], order: Order) -> list[Job]:
+def jobs_on(corpus_name: str, roles: tuple[Role, ...], order: Order) -> list[Job]:
     """The runs of some roles on a corpus, references first: they are what everything is compared with."""
     return [job(corpus_name, role, seed, order.preset) for role in roles for seed in seeds_of(role, order)]
 
 
-class TextExperiment:
+class TextExperiment(KnownRuns):
     """What the experiments with a row for each corpus have in common: ``roles`` says which runs they need there."""
 
     rows = ROWS
@@ -162,8 +161,5 @@ class TextExperiment:
     def default_rows(self, preset: Preset) -> list[str]:
         return default_rows(preset)
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing depends on it)
-        return jobs(order.row, self.roles, order)
-
-    def at_most(self, order: Order) -> list[Job]:
-        return jobs(order.row, self.roles, order)
+    def jobs(self, order: Order) -> list[Job]:
+        return jobs_on(order.row, self.roles, order)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from attnlab.agreement.fields import ScoreField
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.texts.classification import Role, classifier_job
 from attnlab.experiments.texts.text_agreement import Series, compared, stacked
 from attnlab.experiments.texts.text_notes import departures
@@ -49,18 +49,15 @@ class Start:
 STARTS = (Start("random 300", 300, False), Start("random 100", 100, False), Start("GloVe 100", 100, True))
 
 
-class Embeddings:
+class Embeddings(KnownRuns):
     """One corpus from random embeddings and from GloVe's."""
 
     name = "embeddings"
     title = "Do word vectors change the agreement?"
     source = "P3 A.8, released code"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing depends on it)
+    def jobs(self, order: Order) -> list[Job]:
         return [start.job(role, order) for start in STARTS for role in ROLES]
-
-    def at_most(self, order: Order) -> list[Job]:
-        return self.plan(order, {})
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         runs = TextRuns(Order(order.preset, row=CORPUS), done)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.ranks import spearman
 from attnlab.experiments.texts.classification import SEEDS, corpus_of
 from attnlab.experiments.texts.common_words import COMMON
@@ -32,17 +32,14 @@ NAMED = 10
 """How many of the removed words the table names."""
 
 
-class ForecastText:
+class ForecastText(KnownRuns):
     """Forecast against training, on labelled texts."""
 
     name = "forecast-text"
     title = "Can texts and labels alone say how far attention will follow words?"
     source = "ours, after P3 3.1, 4"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
-        return self.at_most(order)
-
-    def at_most(self, order: Order) -> list[Job]:
+    def jobs(self, order: Order) -> list[Job]:
         return [
             variant.job(corpus, role, pair, order.preset)
             for corpus in SIZES[order.preset].corpora

@@ -15,8 +15,8 @@ from attnlab.agreement.fields import ScoreField
 from attnlab.agreement.measures import top_agreement
 from attnlab.agreement.tau import kendall_tau
 from attnlab.experiments.claims import Finding, Part, Preset, Verdict
-from attnlab.experiments.experiment import Order, Result, Table
-from attnlab.experiments.texts.classification import Role, found_in_data, jobs
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
+from attnlab.experiments.texts.classification import Role, found_in_data, jobs_on
 from attnlab.experiments.texts.evidence import evidence_picture, evidence_table
 from attnlab.experiments.texts.text_notes import departures
 from attnlab.experiments.texts.text_parts import told
@@ -48,18 +48,15 @@ def corpora(order: Order) -> list[str]:
     return [SMS, *found_in_data(OTHERS[order.preset])]
 
 
-class Sms:
+class Sms(KnownRuns):
     """Agreement of attention between seeds, on SMS and on other short texts."""
 
     name = "sms"
     title = "How far attention agrees between seeds, on SMS and on other short texts"
     source = "P3 A.9"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing depends on it)
-        return [job for corpus in corpora(order) for job in jobs(corpus, (*ROLES, "uniform"), order)]
-
-    def at_most(self, order: Order) -> list[Job]:
-        return self.plan(order, {})
+    def jobs(self, order: Order) -> list[Job]:
+        return [job for corpus in corpora(order) for job in jobs_on(corpus, (*ROLES, "uniform"), order)]
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         outcomes = [measure(TextRuns(replace(order, row=corpus), done)) for corpus in corpora(order)]

@@ -14,7 +14,7 @@ import numpy as np
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import Preset
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.reports.charts import CONTRAST, INK, SIZE
 from attnlab.seeds import numpy_generator
 from attnlab.tasks.conventions import Conventions
@@ -23,7 +23,6 @@ from attnlab.theory.aligner import Aligned, align, apply
 from attnlab.theory.alignment import Coverage, Score, coverage, read_gold, scores_by_sentence
 from attnlab.theory.links import Floats, Ints
 from attnlab.theory.symmetrise import DIRECTIONS
-from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 
 ITERATIONS = 5
@@ -101,18 +100,12 @@ class Outcome:
         return rates
 
 
-class Alignments:
+class Alignments(KnownRuns):
     """IBM Model 1 on the Europarl sample and the Hansards, every direction scored."""
 
     name = "alignment"
     title = "Word alignment from co-occurrence, against hand alignments"
     source = "ours; the model is that of P3 4.2"
-
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing to train)
-        return []
-
-    def at_most(self, order: Order) -> list[Job]:  # noqa: ARG002 (nothing to train)
-        return []
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:  # noqa: ARG002 (nothing to train)
         outcomes = [examine(gold, share) for gold, share in SETS[order.preset]]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.experiments.claims import Finding, Part, Verdict
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.statistics import bootstrap_interval
 from attnlab.reports.charts import COLOURS, heat_map, panels
 from attnlab.seeds import numpy_generator
@@ -22,7 +22,6 @@ from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.counts import alpha_ibm, count_table
 from attnlab.theory.ibm1 import train_ibm1
 from attnlab.theory.relevance import EVERY, RATE, STEPS, WORDS, Descent, closed_form, descend
-from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 
 EXACT = 1e-12
@@ -109,18 +108,12 @@ CORPORA = (
 )
 
 
-class CountTables:
+class CountTables(KnownRuns):
     """The small corpora of the papers, the blog and the slides."""
 
     name = "count-tables"
     title = "What co-occurrence says about a few sentences"
     source = "P3 4.3, Figures 1, 3, 4, 6; blog; slides"
-
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing to train)
-        return []
-
-    def at_most(self, order: Order) -> list[Job]:  # noqa: ARG002 (nothing to train)
-        return []
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:  # noqa: ARG002 (nothing to train)
         starts = [0.1 * numpy_generator(seed, "relevance").standard_normal(5) for seed in order.first(range(SEEDS))]

@@ -13,7 +13,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.claims import Finding, Part, Preset, Verdict
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.reports.charts import COLOURS, CONTRAST, INK, SIZE, curves, panels
 from attnlab.theory.gated import (
     GATES,
@@ -31,7 +31,6 @@ from attnlab.theory.gated import (
     threshold_within,
     time_to_one,
 )
-from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 
 UNIFORM = Start(0.0, 0.0, 0.5)
@@ -74,18 +73,12 @@ class Toy:
     low: Mapping[float, float]
 
 
-class GatedToy:
+class GatedToy(KnownRuns):
     """The blog's two starts, a grid of others, and three kinds of gate."""
 
     name = "gated-toy"
     title = "A classifier of two words and one gate"
     source = "blog"
-
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing is trained)
-        return []
-
-    def at_most(self, order: Order) -> list[Job]:  # noqa: ARG002
-        return []
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:  # noqa: ARG002
         toy = compute(order.preset)

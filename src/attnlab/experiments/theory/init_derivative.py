@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.claims import Finding, Part, Preset, Verdict
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.statistics import bootstrap_interval
 from attnlab.experiments.theory.proxy_starts import (
     ADAM_RATE,
@@ -29,7 +29,6 @@ from attnlab.models.proxy import Optimiser
 from attnlab.reports.charts import COLOURS, CONTRAST, INK, SIZE, curves, panels
 from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.initial_derivative import proxy_table
-from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 
 OPTIMISERS: tuple[Optimiser, ...] = ("sgd", "adam")
@@ -54,18 +53,12 @@ KEPT = 0.9
 """Share of its best by which theta's first words still count as C's."""
 
 
-class InitDerivative:
+class InitDerivative(KnownRuns):
     """The derivative at random starts, the two tables, and rankings through training."""
 
     name = "init-derivative"
     title = "What the bag-of-words proxy learns first"
     source = "P3 4.1, 4.2, A.2"
-
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (no run of the store)
-        return []
-
-    def at_most(self, order: Order) -> list[Job]:  # noqa: ARG002
-        return []
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:  # noqa: ARG002
         corpora = make_corpora(order.preset)

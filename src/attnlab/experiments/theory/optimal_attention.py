@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attnlab.experiments.claims import Finding, Part, Preset, Verdict
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.statistics import wilson
 from attnlab.probes.optimal_attention import (
     OptimalAttention,
@@ -24,7 +24,6 @@ from attnlab.probes.optimal_attention import (
 )
 from attnlab.reports.charts import COLOURS, INK, SIZE
 from attnlab.seeds import torch_generator
-from attnlab.training.engine import Job
 from attnlab.training.loop import Trained
 
 GAMMA = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))
@@ -60,18 +59,12 @@ class Logits:
     mask: Tensor | None = None
 
 
-class OptimalAttentionExperiment:
+class OptimalAttentionExperiment(KnownRuns):
     """The example, two outputs, and random logits."""
 
     name = "optimal-attention"
     title = "Does the best attention follow the largest beta?"
     source = "P3 A.1"
-
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (nothing is trained)
-        return []
-
-    def at_most(self, order: Order) -> list[Job]:  # noqa: ARG002
-        return []
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:  # noqa: ARG002
         example = example_logits()

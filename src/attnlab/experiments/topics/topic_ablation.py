@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.claims import Finding, Part, Verdict
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.statistics import bootstrap_interval, wilson
 from attnlab.experiments.topics.topics import (
     CLASSIFIERS,
@@ -75,17 +75,14 @@ AUTHORS = {
 """Read out of the authors' own plots: one run each."""
 
 
-class TopicAblation:
+class TopicAblation(KnownRuns):
     """Keys frozen, embeddings frozen, both trained; fixed linear, trained linear and two-layer classifiers."""
 
     name = "topic-ablation"
     title = "What keys and embeddings do for each other"
     source = "P1 5"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
-        return jobs_of(SETTINGS, order)
-
-    def at_most(self, order: Order) -> list[Job]:
+    def jobs(self, order: Order) -> list[Job]:
         return jobs_of(SETTINGS, order)
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:

@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.claims import Finding, Part, Preset, Verdict
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.statistics import bootstrap_interval
 from attnlab.experiments.topics.topics import (
     FC,
@@ -49,17 +49,14 @@ SETTINGS = (
 )
 
 
-class TopicCapacity:
+class TopicCapacity(KnownRuns):
     """Fixed linear, trained linear, two layers of growing width, and more layers."""
 
     name = "topic-capacity"
     title = "A weaker classifier gives attention a stronger signal"
     source = "P1 1, 5"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
-        return jobs_of(SETTINGS, order)
-
-    def at_most(self, order: Order) -> list[Job]:
+    def jobs(self, order: Order) -> list[Job]:
         return jobs_of(SETTINGS, order)
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:

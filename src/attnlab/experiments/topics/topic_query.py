@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.claims import Finding, Preset
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.statistics import bootstrap_interval
 from attnlab.experiments.topics.topics import (
     CLASSIFIERS,
@@ -61,17 +61,14 @@ SETTINGS = (
 )
 
 
-class TopicQuery:
+class TopicQuery(KnownRuns):
     """The reference, a finer one (dictionary times four, half the rate), and one assumption broken at a time."""
 
     name = "topic-query"
     title = "Where the identity of score and norm breaks"
     source = "P1 3, footnote"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
-        return jobs_of(SETTINGS, order)
-
-    def at_most(self, order: Order) -> list[Job]:
+    def jobs(self, order: Order) -> list[Job]:
         return jobs_of(SETTINGS, order)
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:

@@ -7,7 +7,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.claims import Finding, Part, Verdict
-from attnlab.experiments.experiment import Order, Result, Table
+from attnlab.experiments.experiment import KnownRuns, Order, Result, Table
 from attnlab.experiments.statistics import bootstrap_interval, wilson
 from attnlab.experiments.topics.topics import (
     CLASSIFIERS,
@@ -69,18 +69,15 @@ AUTHORS = {
 one word."""
 
 
-class TopicWords:
+class TopicWords(KnownRuns):
     """P1's synthetic experiment: fixed linear (FC), trained linear (TC) and two-layer (TL) classifiers."""
 
     name = "topic-words"
     title = "Score and norm of topic words grow on one curve"
     source = "P1 4, 5"
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
+    def jobs(self, order: Order) -> list[Job]:
         return jobs_of(SETTINGS[::-1], order)  # the slowest first: no worker is left alone with one of them
-
-    def at_most(self, order: Order) -> list[Job]:
-        return jobs_of(SETTINGS[::-1], order)
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         outcomes = outcomes_of(SETTINGS, order, done)
