@@ -70,6 +70,7 @@ def test_plan_trains_and_writes_nothing(tmp_path):
     assert cost["cpu_hours"] > 0
     assert list(tmp_path.iterdir()) == []
     assert "CPU hours" in run("run", "copying", "--plan", "--preset", "paper", cwd=tmp_path).stdout
+    assert run("run", "gated-toy", "--plan", cwd=tmp_path).stdout == "gated-toy at quick: nothing to train.\n"
 
 
 def test_a_report_is_written_from_what_lies_on_disk(tmp_path):

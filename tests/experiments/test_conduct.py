@@ -124,6 +124,19 @@ def test_the_estimate_shrinks_with_what_is_there(store, tmp_path):
     assert (after.runs, after.to_train, after.updates, after.cpu_hours) == (2, 0, 0, 0)
 
 
+def test_nothing_is_left_of_a_finished_experiment_that_might_have_needed_more(store, tmp_path):
+    """A screening may end early: what it did not try is no run still to be trained."""
+
+    class Screening(Small):
+        def at_most(self, order):
+            return [*super().at_most(order), Job("third", spec_of(2), Schedule.every(5, steps=20))]
+
+    assert estimate(Screening(), Order("quick"), store).to_train == 3
+    conduct(Screening(), Order("quick"), store, LocalEngine(1), tmp_path, command="x")
+    after = estimate(Screening(), Order("quick"), store)
+    assert (after.runs, after.to_train, after.updates, after.bytes) == (2, 0, 0, 0)
+
+
 def test_the_estimate_does_not_count_the_time_that_others_take(store, monkeypatch):
     """On a busy machine an update waits for its turn; that costs no CPU hours."""
     real = PairProblem.loss

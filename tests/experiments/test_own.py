@@ -52,6 +52,8 @@ def test_it_runs_as_it_stands(lab):
     assert (folder / "figures" / "curves.svg").is_file()
     again = attnlab(lab, "run", "sorting_lab:SortingLab", "--seeds", "1", "--plan", "--json")
     assert json.loads(again.stdout)["to_train"] == 0
+    told = attnlab(lab, "run", "sorting_lab:SortingLab", "--seeds", "1", "--plan").stdout
+    assert told == "sorting at quick: all 2 runs are there; only their analysis is left.\n"
     # Another text of the task is another task.
     (lab / "sorting_lab.py").write_text(code() + "\n# changed\n", encoding="utf-8")
     changed = attnlab(lab, "run", "sorting_lab:SortingLab", "--seeds", "1", "--plan", "--json")

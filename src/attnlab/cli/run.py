@@ -43,7 +43,7 @@ def run(
         ),
     ],
     preset: Annotated[
-        str, typer.Option(help="quick (about two minutes), reduced (at most 2 CPU hours) or paper (its own settings).")
+        str, typer.Option(help="quick (about two minutes), reduced (fewer seeds or steps) or paper (its own settings).")
     ] = "quick",
     plan: Annotated[bool, typer.Option("--plan", help="Say what it would cost and train nothing.")] = False,
     seeds: Annotated[
@@ -131,9 +131,15 @@ def _plan(costs: "list[tuple[Order, Estimate]]", name: str, workers: int, as_jso
         typer.echo(json.dumps(rows[0] if len(rows) == 1 else rows, indent=2))
         return
     for order, cost in costs:
-        row = f", row {order.row}" if order.row else ""
+        asked = f"{name} at {order.preset}" + (f", row {order.row}" if order.row else "")
+        if not cost.to_train:
+            trained = (
+                f"all {cost.runs} runs are there; only their analysis is left" if cost.runs else "nothing to train"
+            )
+            Console().print(f"{asked}: {trained}.", highlight=False)
+            continue
         Console().print(
-            f"{name} at {order.preset}{row}: {cost.runs} runs, {cost.to_train} of them still to be trained "
+            f"{asked}: {cost.runs} runs, {cost.to_train} of them still to be trained "
             f"(at most {cost.updates} updates).\nAt most {cost.cpu_hours:.2f} CPU hours, "
             f"{cost.cpu_hours / workers * 60:.0f} minutes with {workers} workers, "
             f"and {cost.bytes / 1e6:.0f} MB of disk.",

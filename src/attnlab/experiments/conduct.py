@@ -111,8 +111,9 @@ class Estimate:
 
 def estimate(experiment: Experiment, order: Order, store: RunStore, recalled: Recalled | None = None) -> Estimate:
     """The cost of ``order`` at most, from a few updates of each kind of run timed on this machine, on one thread."""
-    jobs = experiment.at_most(order)
-    settled = _settled(experiment, order, store, recalled or Recalled())
+    planned, settled = _settled(experiment, order, store, recalled or Recalled())
+    complete = all(job.spec.id in settled for job in planned)  # then what the plan might have become is known, too
+    jobs = planned if complete else experiment.at_most(order)
     costs: dict[str, tuple[float, float, int]] = {}
     updates, seconds, space, to_train = 0, 0.0, 0, 0
     for job in jobs:
@@ -132,8 +133,10 @@ def estimate(experiment: Experiment, order: Order, store: RunStore, recalled: Re
     return Estimate(len(jobs), to_train, updates, seconds / 3600, space)
 
 
-def _settled(experiment: Experiment, order: Order, store: RunStore, recalled: Recalled) -> set[str]:
-    """Runs of which the store, or a result, has all that the experiment will want, as far as it can know now."""
+def _settled(
+    experiment: Experiment, order: Order, store: RunStore, recalled: Recalled
+) -> tuple[list[Job], dict[str, Trained]]:
+    """The plan as far as it can be known now, and those of its runs of which the store, or a result, has all of it."""
     done: dict[str, Trained] = {}
     planner = Planner(experiment, order)
     while True:
@@ -144,7 +147,7 @@ def _settled(experiment: Experiment, order: Order, store: RunStore, recalled: Re
             if (run := finished(job.spec, job.schedule, store) or recalled.find(job)) is not None
         }
         if found == done:
-            return set(done)
+            return jobs, done
         done = found
 
 
