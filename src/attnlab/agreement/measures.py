@@ -60,9 +60,11 @@ def top_agreement(u: ScoreField, v: ScoreField, share: float = 0.05) -> TopAgree
     for block in consecutive_blocks(offsets):
         values, starts = slice(offsets[block.start], offsets[block.stop]), offsets[block] - offsets[block.start]
         scores, others = u.values[values], v.values[values]
-        if not (surely_finite(scores) and surely_finite(others)):  # here, since they are then read from the cache
+        if not surely_finite(scores):  # here, and that of v below: each is then read from the cache
             check_pair(u, v)
         first, several[block] = _highest(scores, starts, lengths[block])
+        if not surely_finite(others):
+            check_pair(u, v)
         there = np.repeat(others[first], lengths[block])
         greater[block] = np.add.reduceat((others > there).view(np.uint8), starts, dtype=count)
         at_least[block] = np.add.reduceat((others >= there).view(np.uint8), starts, dtype=count)
