@@ -1,10 +1,11 @@
-"""Runs on copying in another order, as they would have ended."""
+"""Runs on copying, as they would have ended."""
 
 from attnlab.experiments.laboratory.success import Outcome
 from attnlab.training.loop import Trained
 
 
 def trained(learned_at, seed=0, last=300, probe=0.9):
+    """A run that learned at step ``learned_at`` and ended there, or did not learn by step ``last``."""
     last = last if learned_at is None else learned_at
     rows = [
         {
@@ -20,4 +21,5 @@ def trained(learned_at, seed=0, last=300, probe=0.9):
 
 
 def group(kind, steps):
+    """A run of a setting, or kind of order, for each of ``steps``: when they learned, None if not at all."""
     return [Outcome(kind.name, seed, trained(step, seed)) for seed, step in enumerate(steps)]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
+from tests.experiments.laboratory.ended import trained
 
 from attnlab.experiments.experiment import Order
 from attnlab.experiments.laboratory import copying
@@ -21,23 +22,8 @@ from attnlab.experiments.laboratory.forecast_copying import (
 from attnlab.experiments.laboratory.success import Outcome
 from attnlab.experiments.ranks import area_under_curve, spearman
 from attnlab.experiments.registry import find_experiment
-from attnlab.training.loop import Trained
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}
-
-
-def trained(learned_at, seed=0):
-    last = 200 if learned_at is None else learned_at
-    rows = [
-        {
-            "step": step,
-            "accuracy": 1.0 if step == learned_at else 0.5,
-            "probe_accuracy": 0.25,
-            "attention_accuracy": 0.75,
-        }
-        for step in range(0, last + 1, 10)
-    ]
-    return Trained(f"{seed:016x}", rows, last)
 
 
 def tried(name, steps):

@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.experiments.laboratory.ended import group, trained
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import load_claims
@@ -12,7 +13,6 @@ from attnlab.experiments.laboratory.mixture import MANY, PERMUTATIONS, PROXIES, 
 from attnlab.experiments.laboratory.mixture_proxy import Fitted, compared, read_fitted
 from attnlab.experiments.laboratory.proxy_sets import SetMeasures, measure_sets
 from attnlab.experiments.laboratory.seed_parts import above, below, within
-from attnlab.experiments.laboratory.success import Outcome
 from attnlab.experiments.registry import find_experiment
 from attnlab.training.loop import Trained, train
 from attnlab.training.model_spec import AdamSpec, PairProxySpec
@@ -20,24 +20,6 @@ from attnlab.training.schedule import Schedule
 from attnlab.training.spec import RunSpec
 from attnlab.training.store import RunStore
 from attnlab.training.task_spec import CopyingSpec, PermutationSetsSpec, PermutationsSpec, SelectionsSpec
-
-
-def trained(learned_at, seed=0, last=200):
-    last = last if learned_at is None else learned_at
-    rows = [
-        {
-            "step": step,
-            "accuracy": 1.0 if step == learned_at else 0.5,
-            "probe_accuracy": 0.25,
-            "attention_accuracy": 0.75,
-        }
-        for step in range(0, last + 1, 10)
-    ]
-    return Trained(f"{seed:016x}", rows, last)
-
-
-def group(setting, steps):
-    return [Outcome(setting.name, seed, trained(step, seed)) for seed, step in enumerate(steps)]
 
 
 def measures(**changes):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.experiments.laboratory.ended import trained
 
 from attnlab.errors import UsageError
 from attnlab.experiments.claims import load_claims
@@ -15,23 +16,8 @@ from attnlab.experiments.laboratory.success_curve import HIGHS, LOWS, MIDDLES, W
 from attnlab.experiments.laboratory.symmetry import FAMILIES, SETTINGS, SHARES, Symmetry, Tried
 from attnlab.experiments.registry import find_experiment
 from attnlab.theory.contrast import contrast
-from attnlab.training.loop import Trained
 from attnlab.training.record import validated
 from attnlab.training.task_spec import CopyingSpec
-
-
-def trained(learned_at, seed=0, last=200):
-    last = last if learned_at is None else learned_at
-    rows = [
-        {
-            "step": step,
-            "accuracy": 1.0 if step == learned_at else 0.5,
-            "probe_accuracy": 0.25,
-            "attention_accuracy": 0.75,
-        }
-        for step in range(0, last + 1, 10)
-    ]
-    return Trained(f"{seed:016x}", rows, last)
 
 
 def tried(steps_of, seeds=20):
