@@ -7,7 +7,7 @@ from rich.console import Console
 
 from attnlab.training import progress
 from attnlab.training.engine import Event, Job
-from attnlab.training.progress import SweepDisplay, clock, run_progress
+from attnlab.training.progress import SweepDisplay, clock, run_progress, watching
 from attnlab.training.schedule import Schedule
 
 
@@ -44,6 +44,47 @@ def test_a_sweep_says_whom_it_waits_for_as_long_as_it_does(make_spec):
     assert "Run a1 is in use by process 7 on [host]." in printed(display)
     display.report(jobs[0], Event(0, "moved", 0))
     assert "in use" not in printed(display)
+
+
+def test_in_a_file_a_sweep_is_a_line_every_half_minute_at_most(make_spec, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    jobs = [Job(f"seed {n}", make_spec(n), Schedule.every(10, steps=100)) for n in range(3)]
+    out = io.StringIO()
+    with watching(Console(file=out, width=20, force_terminal=False)) as watch:
+        report = watch(jobs)
+        report(jobs[0], Event(0, "moved", 0))
+        now[0] += 29
+        report(jobs[0], Event(0, "moved", 40, {"accuracy": 0.625}))
+        assert out.getvalue() == ""
+        now[0] += 1
+        report(jobs[0], Event(0, "finished", 60))
+        report(jobs[1], Event(1, "moved", 10))
+        now[0] += 40
+        report(jobs[1], Event(1, "failed", error="no"))
+    assert out.getvalue().splitlines() == [
+        "1 of 3 runs, 33% of the updates; 0:30 gone, at most 1:00 left",
+        "2 of 3 runs, 1 failed, 67% of the updates; 1:10 gone, at most 0:35 left",
+    ]
+
+
+def test_in_a_file_a_sweep_says_once_and_at_once_whom_it_waits_for(make_spec):
+    jobs = [Job("seed 0", make_spec(0), Schedule.every(10, steps=100))]
+    out = io.StringIO()
+    with watching(Console(file=out, width=20, force_terminal=False)) as watch:
+        report = watch(jobs)
+        report(jobs[0], Event(0, "waits", error="Run a1 is in use by process 7 on [host]."))
+        report(jobs[0], Event(0, "waits", error="Run a1 is in use by process 7 on [host]."))
+    assert out.getvalue() == "Run a1 is in use by process 7 on [host].\n"
+
+
+def test_on_a_terminal_a_sweep_is_shown_as_it_goes_and_cleared(make_spec):
+    jobs = [Job("seed 0", make_spec(0), Schedule.every(10, steps=100))]
+    out = io.StringIO()
+    with watching(Console(file=out, width=100, force_terminal=True, color_system=None)) as watch:
+        watch(jobs)(jobs[0], Event(0, "moved", 40))
+    assert "seed 0" in out.getvalue()
+    assert "0 of 1 runs" in out.getvalue()
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00"), (61.4, "1:01"), (3723, "1:02:03"), (None, "-")])

@@ -1,4 +1,7 @@
-"""Training on the screen, with rates and time left: a sweep as a live table, a single run as a bar."""
+"""Training on the screen, with rates and time left: a sweep as a live table, a single run as a bar.
+
+Where nobody looks on, in a file or a pipe, a sweep is a line now and then.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +21,8 @@ from attnlab.training.metrics import Row
 from attnlab.training.schedule import Schedule
 from attnlab.training.spec import RunSpec
 from attnlab.training.verdict import LEARNED, chance_of, shipped
+
+SECONDS_BETWEEN_LINES = 30
 
 
 @dataclass
@@ -120,18 +125,48 @@ class SweepDisplay:
                 "" if line.accuracy is None else f"{line.accuracy:.3f}",
                 *([line.prospect.told] if self.judged else []),
             )
-        waiting = [line.waits for line in self.lines.values() if line.waits]
-        reached = self.behind + sum(line.step for line in self.lines.values())
-        spent = now - self.began
-        left = spent * (self.total - reached) / reached if reached else None
-        failed = f", {self.failed} failed" if self.failed else ""
         whole = Table.grid(padding=(0, 2))
         whole.add_row(
-            f"{self.ended} of {self.runs} runs{failed}",
-            ProgressBar(total=self.total or 1, completed=reached, width=32),
-            f"{clock(spent)} gone, at most {clock(left)} left",
+            self.ended_runs(), ProgressBar(total=self.total or 1, completed=self.reached, width=32), self.times(now)
         )
+        waiting = [line.waits for line in self.lines.values() if line.waits]
         return Group(table, *map(Text, waiting), whole)
+
+    @property
+    def reached(self) -> int:
+        """Updates that are behind, of all runs; those of a run that ended early count as made."""
+        return self.behind + sum(line.step for line in self.lines.values())
+
+    def ended_runs(self) -> str:
+        return f"{self.ended} of {self.runs} runs" + (f", {self.failed} failed" if self.failed else "")
+
+    def times(self, now: float) -> str:
+        spent = now - self.began
+        left = spent * (self.total - self.reached) / self.reached if self.reached else None
+        return f"{clock(spent)} gone, at most {clock(left)} left"
+
+
+class SweepLog:
+    """Turns a sweep's events into lines of plain text: one every half minute at most, and whom it waits for."""
+
+    def __init__(self, jobs: Sequence[Job], screen: Console) -> None:
+        self.display, self.screen = SweepDisplay(jobs), screen
+        self.last, self.waits = self.display.began, ""
+
+    def report(self, job: Job, event: Event) -> None:
+        """Take in one event."""
+        self.display.report(job, event)
+        if event.kind == "waits" and event.error != self.waits:
+            self.waits = event.error
+            self.tell(self.waits)
+        now = time.monotonic()
+        if now - self.last >= SECONDS_BETWEEN_LINES:
+            self.last = now
+            share = self.display.reached / (self.display.total or 1)
+            self.tell(f"{self.display.ended_runs()}, {share:.0%} of the updates; {self.display.times(now)}")
+
+    def tell(self, line: str) -> None:
+        self.screen.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def clock(seconds: float | None) -> str:
@@ -177,8 +212,11 @@ def run_progress(schedule: Schedule, screen: Console | None = None, spec: RunSpe
 
 
 @contextmanager
-def watching(screen: Console) -> Iterator["LiveWatch"]:
-    """A live display for the sweeps inside the block."""
+def watching(screen: Console) -> Iterator[Callable[[Sequence[Job]], Callable[[Job, Event], None]]]:
+    """A display for the sweeps inside the block: live where somebody looks on, else lines."""
+    if not (screen.is_terminal or screen.is_jupyter):
+        yield lambda jobs: SweepLog(jobs, screen).report
+        return
     watch = LiveWatch()
     with Live(console=screen, get_renderable=watch.renderable, refresh_per_second=4, transient=True):
         yield watch
