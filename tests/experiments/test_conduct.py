@@ -49,7 +49,7 @@ class Small:
             Job("second", second, Schedule.every(5, steps=longer)),
         ]
 
-    def at_most(self, order: Order) -> list[Job]:
+    def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
         return [Job(f"seed {n}", spec_of(n, self.rate), Schedule.every(5, steps=20)) for n in (0, 1)]
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
@@ -128,13 +128,30 @@ def test_nothing_is_left_of_a_finished_experiment_that_might_have_needed_more(st
     """A screening may end early: what it did not try is no run still to be trained."""
 
     class Screening(Small):
-        def at_most(self, order):
-            return [*super().at_most(order), Job("third", spec_of(2), Schedule.every(5, steps=20))]
+        def at_most(self, order, done):
+            return [*super().at_most(order, done), Job("third", spec_of(2), Schedule.every(5, steps=20))]
 
     assert estimate(Screening(), Order("quick"), store).to_train == 3
     conduct(Screening(), Order("quick"), store, LocalEngine(1), tmp_path, command="x")
     after = estimate(Screening(), Order("quick"), store)
     assert (after.runs, after.to_train, after.updates, after.bytes) == (2, 0, 0, 0)
+
+
+def test_a_run_that_is_to_go_on_because_of_its_own_outcome_is_estimated(store, tmp_path):
+    """As those of copying that have not learned by step 200: the sweep may have been interrupted right there."""
+
+    class GoesOn(Small):
+        def plan(self, order, done):
+            spec = spec_of(0)
+            return [Job("it", spec, Schedule.every(5, steps=20 if spec.id in done else 10))]
+
+        def at_most(self, order, done):
+            assert list(done) == [spec_of(0).id], "what the plan is known from is told"
+            return self.plan(order, done)
+
+    train(spec_of(0), Schedule.every(5, steps=10), store)
+    told = estimate(GoesOn(), Order("quick"), store)
+    assert (told.runs, told.to_train, told.updates) == (1, 1, 10)
 
 
 def test_the_estimate_does_not_count_the_time_that_others_take(store, monkeypatch):

@@ -111,9 +111,9 @@ class Estimate:
 
 def estimate(experiment: Experiment, order: Order, store: RunStore, recalled: Recalled | None = None) -> Estimate:
     """The cost of ``order`` at most, from a few updates of each kind of run timed on this machine, on one thread."""
-    planned, settled = _settled(experiment, order, store, recalled or Recalled())
+    planned, settled, done = _settled(experiment, order, store, recalled or Recalled())
     complete = all(job.spec.id in settled for job in planned)  # then what the plan might have become is known, too
-    jobs = planned if complete else experiment.at_most(order)
+    jobs = planned if complete else experiment.at_most(order, done)
     costs: dict[str, tuple[float, float, int]] = {}
     updates, seconds, space, to_train = 0, 0.0, 0, 0
     for job in jobs:
@@ -135,8 +135,10 @@ def estimate(experiment: Experiment, order: Order, store: RunStore, recalled: Re
 
 def _settled(
     experiment: Experiment, order: Order, store: RunStore, recalled: Recalled
-) -> tuple[list[Job], dict[str, Trained]]:
-    """The plan as far as it can be known now, and those of its runs of which the store, or a result, has all of it."""
+) -> tuple[list[Job], set[str], dict[str, Trained]]:
+    """The plan as far as it can be known now, those of its runs that are whole in the store or a result, and all runs
+    the plan is known from: one that is to go on further was whole once.
+    """
     done: dict[str, Trained] = {}
     planner = Planner(experiment, order)
     while True:
@@ -146,9 +148,9 @@ def _settled(
             for job in jobs
             if (run := finished(job.spec, job.schedule, store) or recalled.find(job)) is not None
         }
-        if found == done:
-            return jobs, done
-        done = found
+        if all(done.get(id) == run for id, run in found.items()):  # nothing new
+            return jobs, set(found), done
+        done |= found
 
 
 def _timed(job: Job) -> tuple[float, float, int]:

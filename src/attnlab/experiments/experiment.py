@@ -66,8 +66,8 @@ class Experiment(Protocol):
         """All runs the experiment needs, as far as ``done`` (finished runs by id) lets it know them."""
         ...
 
-    def at_most(self, order: Order) -> list[Job]:
-        """The longest the plan can become, for an estimate before anything is trained."""
+    def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
+        """The longest the plan can become after ``done``, for an estimate before anything more is trained."""
         ...
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
@@ -85,7 +85,7 @@ class KnownRuns:
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
         return self.jobs(order)
 
-    def at_most(self, order: Order) -> list[Job]:
+    def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (as above)
         return self.jobs(order)
 
 

@@ -284,10 +284,10 @@ def test_its_runs_are_those_of_the_others():
         (mixture.Mixture(), "paper"),
         (symmetry.Symmetry(), "reduced"),
     ]
-    shared = {job.spec.id for other, preset in others for job in other.at_most(Order(preset))}
+    shared = {job.spec.id for other, preset in others for job in other.at_most(Order(preset), {})}
     assert ids <= shared
     assert len(ids) == len(EarlyVerdict().plan(Order("paper"), {})), "every run once"
-    assert {job.spec.id for job in copying.Copying().at_most(Order("paper"))} <= ids
+    assert {job.spec.id for job in copying.Copying().at_most(Order("paper"), {})} <= ids
 
 
 @pytest.mark.parametrize("preset", ["quick", "reduced", "paper"])

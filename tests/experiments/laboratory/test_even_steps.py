@@ -28,7 +28,7 @@ def test_even_steps_move_by_as_much_at_every_output():
 
 @pytest.mark.parametrize(("preset", "count"), [("quick", 2), ("reduced", 16), ("paper", 36)])
 def test_presets_have_their_seeds_and_say_what_they_leave_out(preset, count):
-    assert len(find_experiment("even-steps").at_most(Order(preset))) == count
+    assert len(find_experiment("even-steps").at_most(Order(preset), {})) == count
     assert any(note.startswith(preset) for note in even_steps.notes(Order(preset))) == (preset != "paper")
 
 

@@ -56,7 +56,7 @@ def test_paper_has_twenty_distributions_and_shares_the_runs_of_copying():
 
 @pytest.mark.parametrize(("preset", "count"), [("quick", 8), ("reduced", 60), ("paper", 100)])
 def test_presets(preset, count):
-    assert len(ForecastCopying().at_most(Order(preset))) == count
+    assert len(ForecastCopying().at_most(Order(preset), {})) == count
     assert len(ForecastCopying().plan(Order(preset, seeds=1), {})) == (4 if preset == "quick" else 20)
     assert any(preset in note for note in notes(Order(preset))) == (preset != "paper")
 

@@ -80,7 +80,7 @@ def test_paper_shares_the_runs_of_copying_and_of_the_forecast():
 @pytest.mark.parametrize(("preset", "count"), [("quick", 8), ("reduced", 140), ("paper", 180)])
 def test_presets_have_their_seeds_and_say_what_they_leave_out(preset, count):
     experiment = mixture.Mixture()
-    assert len(experiment.at_most(Order(preset))) == count
+    assert len(experiment.at_most(Order(preset), {})) == count
     assert {job.spec.init_seed for job in experiment.plan(Order(preset, seeds=1), {})} == {0}
     assert any(note.startswith(preset) for note in mixture.notes(Order(preset))) == (preset != "paper")
 

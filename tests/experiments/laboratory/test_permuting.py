@@ -100,7 +100,7 @@ def test_paper_has_ten_random_orders_and_plain_copying_is_that_of_copying():
 
 @pytest.mark.parametrize(("preset", "count"), [("quick", 5), ("reduced", 62), ("paper", 112)])
 def test_presets_have_their_seeds_and_say_what_they_leave_out(preset, count):
-    assert len(Permuting().at_most(Order(preset))) == count
+    assert len(Permuting().at_most(Order(preset), {})) == count
     assert {job.spec.init_seed for job in Permuting().plan(Order(preset, seeds=1), {})} == {0}
     assert any(note.startswith(preset) for note in permuting.notes(Order(preset))) == (preset != "paper")
 

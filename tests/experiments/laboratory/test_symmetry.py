@@ -68,7 +68,7 @@ def test_among_shares_only_the_share_differs():
 
 @pytest.mark.parametrize(("preset", "count"), [("quick", 3), ("reduced", 200), ("paper", 380)])
 def test_presets_have_their_seeds_and_say_what_they_leave_out(preset, count):
-    assert len(Symmetry().at_most(Order(preset))) == count
+    assert len(Symmetry().at_most(Order(preset), {})) == count
     assert {job.spec.init_seed for job in Symmetry().plan(Order(preset, seeds=1), {})} == {0}
     assert any(note.startswith(preset) for note in symmetry.notes(Order(preset))) == (preset != "paper")
 

@@ -12,7 +12,7 @@ from attnlab.experiments.texts.forecast_text import notes
 @pytest.mark.parametrize(("preset", "count", "shared"), [("quick", 10, 0), ("reduced", 40, 4), ("paper", 60, 12)])
 def test_presets(data_root, preset, count, shared):
     experiment = find_experiment("forecast-text")
-    jobs = experiment.at_most(Order(preset))
+    jobs = experiment.at_most(Order(preset), {})
     assert len({job.spec.id for job in jobs}) == len(jobs) == count
     corpora = {job.spec.task.corpus for job in jobs}
     theirs = {

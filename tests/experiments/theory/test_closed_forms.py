@@ -32,7 +32,7 @@ def toy():
 def test_nothing_is_trained():
     for name in NAMES:
         for preset in ("quick", "reduced", "paper"):
-            assert EXPERIMENTS[name].plan(Order(preset), {}) == EXPERIMENTS[name].at_most(Order(preset)) == []
+            assert EXPERIMENTS[name].plan(Order(preset), {}) == EXPERIMENTS[name].at_most(Order(preset), {}) == []
 
 
 def test_every_claim_of_theirs_is_decided_or_left_to_translation(toy):

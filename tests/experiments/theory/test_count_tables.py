@@ -118,4 +118,4 @@ def test_pairs_that_differ_in_nothing_separate_nothing(monkeypatch):
 
 
 def test_nothing_is_trained():
-    assert CountTables().plan(Order("paper"), {}) == CountTables().at_most(Order("paper")) == []
+    assert CountTables().plan(Order("paper"), {}) == CountTables().at_most(Order("paper"), {}) == []

@@ -138,7 +138,7 @@ def test_plans_are_the_papers():
         ("fixed", 200, 10),
         ("linear", 100, 10),
     ]
-    assert {job.schedule.steps for job in TopicSst().at_most(Order("paper"))} == {20_000}
+    assert {job.schedule.steps for job in TopicSst().at_most(Order("paper"), {})} == {20_000}
     assert len(TopicSst().plan(Order("quick"), {})) == 2
 
 

@@ -226,7 +226,7 @@ def test_an_experiment_decides_its_claims_and_fills_its_tables_and_figures(name)
 def test_plans_are_the_papers(name):
     jobs = EXPERIMENTS[name].plan(Order("paper"), {})
     assert len({job.spec.id for job in jobs}) == len(jobs)
-    assert [job.spec.id for job in EXPERIMENTS[name].at_most(Order("paper"))] == [job.spec.id for job in jobs]
+    assert [job.spec.id for job in EXPERIMENTS[name].at_most(Order("paper"), {})] == [job.spec.id for job in jobs]
     plain = jobs[0].spec
     assert (plain.task.topics, plain.task.words, plain.task.dictionary, plain.task.others) == (4, 2, 5000, 20)
     assert (plain.task.sentences, plain.model.size, plain.optimiser.learning_rate, plain.batch) == (5000, 10, 0.1, None)

@@ -65,11 +65,17 @@ class Multihead:
             jobs += combinations.values()
         return jobs
 
-    def at_most(self, order: Order) -> list[Job]:
-        """As many heads screened as may be, and all of them confirmed: each may turn out neither good nor bad."""
+    def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
+        """The plan of a variant whose heads are known; of the others as many heads screened as may be, and all of them
+        confirmed: each may turn out neither good nor bad.
+        """
         jobs = []
         scale = SCALES[order.preset]
         for variant, sample in SAMPLES[order.preset].items():
+            found, combinations = _planned(order, variant, done)
+            if combinations:
+                jobs += [*found, *combinations.values()]
+                continue
             for head in range(sample.limit):
                 jobs += [screening_job(scale, variant, head, seed, whole=True) for seed in DATA_SEEDS]
             jobs += combination_jobs(order, variant, range(sample.bad), range(sample.good)).values()

@@ -142,8 +142,11 @@ def _with_remedies(scale: Scale, sample: Sample, tried: list[Job], starts: list[
     return [unchanged.get(seed, job) for seed, job in enumerate(tried)] + list(jobs.values()), starts
 
 
-def at_most(order: Order) -> list[Job]:
-    """As many seeds as may be tried, and every remedy on as many starts; which ones will fail is not known before."""
+def at_most(order: Order, done: Mapping[str, Trained]) -> list[Job]:
+    """The plan once the failing starts are known; before, as many seeds as may be tried, and as many starts of them."""
+    jobs, starts = planned(order, done)
+    if starts:
+        return jobs
     scale, sample = SCALES[order.preset], SAMPLES[order.preset]
     tried = [make_job(scale, seed, NO_CHANGE, WITHIN) for seed in range(sample.limit)]
     return _with_remedies(scale, sample, tried, order.first(range(sample.starts)))[0]

@@ -92,8 +92,8 @@ class Rescue:
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
         return planned(order, done)[0]
 
-    def at_most(self, order: Order) -> list[Job]:
-        return at_most(order)
+    def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
+        return at_most(order, done)
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         scale, sample = SCALES[order.preset], SAMPLES[order.preset]

@@ -51,7 +51,7 @@ class TopicSst:
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
         return [setting.job(epochs(setting, order, done)) for setting in settings_of(order)]
 
-    def at_most(self, order: Order) -> list[Job]:
+    def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (runs may end early)
         return [setting.job(MOST[order.preset]) for setting in settings_of(order)]
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
