@@ -40,6 +40,7 @@ from attnlab.experiments.laboratory.rescue import (
     tell,
 )
 from attnlab.experiments.laboratory.rescue_claims import against_fresh_start, decide, holm, mcnemar, tiers
+from attnlab.experiments.laboratory.rescue_figures import rates
 from attnlab.training.loop import Trained
 from attnlab.training.problem import build_problem
 
@@ -249,7 +250,7 @@ def test_the_table_tells_success_cost_and_attention():
     table = {row["remedy"]: row for row in result.tables["remedies"]}
     assert set(table) == {*TRAINED, FRESH_LATER}
     assert (table[NO_CHANGE]["learned_200"], table[WARM_START]["learned_200"]) == (0, 2)
-    assert table[WARM_START]["of_these_attending"] == 2
+    assert table[WARM_START]["attending_200"] == 2
     assert table[WARM_START]["mean_cost_200"] == 60
     assert table[BATCH]["mean_cost_200"] == pytest.approx(400, rel=0.02)
     # Both starts, 1 and 4, learn 80 updates after they start anew, and at step 180 if they do so at step 100.
@@ -269,18 +270,29 @@ def test_what_learns_late_is_told_to_learn_without_attention():
     rows = remedy_table(tried, costs, compare(learned), compare(later))
     table = {row["remedy"]: row for row in rows}
     unchanged = table[NO_CHANGE]
-    assert (unchanged["learned_200"], unchanged["learned_600"], unchanged["of_these_attending"]) == (0, 24, 0)
+    assert (unchanged["learned_200"], unchanged["learned_600"], unchanged["attending_600"]) == (0, 24, 0)
     assert (table[IBM_OWN]["learned_600"], table[IBM_OWN]["tier"]) == (0, 4)
     assert (table[WARM_START]["tier"], unchanged["tier"]) == (1, None)
     p_values = {name: table[name]["p_no_change_600"] for name in (WARM_START, IBM_OWN, NO_CHANGE)}
     # Within 600 updates all 24 learn without a change, all with a warm start, none with the loss on the same data.
     assert p_values == {WARM_START: 1.0, IBM_OWN: pytest.approx(2 * 0.5**24 * 10), NO_CHANGE: None}
     told = tell(rows, 24, 60)
-    assert "no change: 0 of 24 learned within 200 updates (0% to 14%), 24 of 24 within 600; 0 of the 24" in told
+    assert "What all are compared with – no change: 0 (0% to 14%), 0 attending, cost 200." in told
+    assert "warm start on k of n: 24 (86% to 100%), 24 attending, cost 60" in told
+    assert told.endswith("no change: 24, 0.")
     drawn = figures(rows, tried, costs)
     assert set(drawn) == {"success", "cost", "curves"}
     for figure in drawn.values():
         assert figure.to_dict()
+
+
+def test_the_figure_shows_who_learned_without_attending():
+    result = result_of(Order("quick"))
+    rows = [{**row, "attending_200": 0} if row["remedy"] == WARM_START else row for row in result.tables["remedies"]]
+    (values,) = rates(rows).to_dict()["datasets"].values()
+    drawn = {value["remedy"]: value for value in values}
+    assert (drawn[WARM_START]["rate"], drawn[WARM_START]["attending"]) == (1, 0)
+    assert drawn[FRESH_START]["attending"] == drawn[FRESH_START]["rate"] > 0
 
 
 def test_a_start_is_told_as_it_was_when_given_up():

@@ -6,6 +6,7 @@ one thing changed.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import altair as alt
 import numpy as np
@@ -174,8 +175,6 @@ def remedy_table(
         late = [one for one in group if one.late]
         row: dict[str, object] = {"remedy": name, "tier": compared.tier}
         row |= _rate(group, WITHIN) | _rate(late, LATE)
-        learners = [one for one in group if one.learned(one.horizon) is not None]
-        row["learned_in_all"], row["of_these_attending"] = len(learners), sum(one.attends for one in learners)
         row["cost_of_update"] = costs[name]
         row[f"mean_cost_{WITHIN}"] = _mean_cost(group, WITHIN, costs[name])
         row[f"mean_cost_{LATE}"] = _mean_cost(late, LATE, costs[name])
@@ -191,10 +190,13 @@ def remedy_table(
 
 
 def _rate(group: Sequence[Tried], within: int) -> dict[str, object]:
-    count, n = sum(one.learned(within) is not None for one in group), len(group)
-    low, high = wilson(count, n) if n else (None, None)
-    values = {"starts": n, "learned": count if n else None, "rate": count / n if n else None, "low": low, "high": high}
-    return {f"{name}_{within}": value for name, value in values.items()}
+    """How many learned, with a Wilson interval, and how many of these attend to the right position."""
+    learners, n = [one for one in group if one.learned(within) is not None], len(group)
+    names = ("starts", "learned", "rate", "low", "high", "attending")
+    values: tuple[object, ...] = (n, *[None] * 5)
+    if n:
+        values = (n, len(learners), len(learners) / n, *wilson(len(learners), n), sum(one.attends for one in learners))
+    return {f"{name}_{within}": value for name, value in zip(names, values, strict=True)}
 
 
 def _mean_cost(group: Sequence[Tried], within: int, cost: float) -> float | None:
@@ -235,17 +237,22 @@ def tell(table: Table, starts: int, seeds: int) -> str:
     """The result in plain words."""
     if not starts:
         return f"None of {seeds} starts failed, so there was nothing to rescue."
-    sentences = [f"{starts} failing starts among {seeds} seeds."]
-    for row in table:
-        sentence = f"{row['remedy']}: {row[f'learned_{WITHIN}']} of {starts} learned within {WITHIN} updates"
-        sentence += f" ({row[f'low_{WITHIN}']:.0%} to {row[f'high_{WITHIN}']:.0%})"
-        if row[f"starts_{LATE}"]:
-            sentence += f", {row[f'learned_{LATE}']} of {row[f'starts_{LATE}']} within {LATE}"
-        if row["learned_in_all"]:
-            attending = f"{row['of_these_attending']} of the {row['learned_in_all']}"
-            sentence += f"; {attending} that learned attend to the right position"
-        sentence += f"; mean cost {row[f'mean_cost_{WITHIN}']:.0f} plain updates"
-        sentences.append(sentence + (f"; tier {row['tier']}, {TIERS[row['tier']]}." if row["tier"] else "."))
+    sentences = [
+        f"{starts} failing starts among {seeds} seeds. With each remedy: how many learn within {WITHIN} updates (95 % "
+        "interval), how many of these attend to the right position, and the mean cost in plain updates."
+    ]
+    for tier, group in groupby(table, key=lambda row: row["tier"]):
+        told = [
+            f"{row['remedy']}: {row[f'learned_{WITHIN}']} ({row[f'low_{WITHIN}']:.0%} to {row[f'high_{WITHIN}']:.0%}), "
+            f"{row[f'attending_{WITHIN}']} attending, cost {row[f'mean_cost_{WITHIN}']:.0f}"
+            for row in group
+        ]
+        words = f"Tier {tier}, {TIERS[tier]}" if tier else "What all are compared with"
+        sentences.append(f"{words} – {'; '.join(told)}.")
+    late = table[0][f"starts_{LATE}"]
+    if late:
+        reached = "; ".join(f"{row['remedy']}: {row[f'learned_{LATE}']}, {row[f'attending_{LATE}']}" for row in table)
+        sentences.append(f"Of {late} starts that go on, so many learn within {LATE} updates, and attend: {reached}.")
     return " ".join(sentences)
 
 
@@ -254,6 +261,8 @@ def notes(order: Order) -> tuple[str, ...]:
     told = [
         f"Starts are chosen because they fail within {WITHIN} updates, so no change has no success there by "
         "construction, and whatever draws anew succeeds on some of them. A fresh start is the fair comparison.",
+        "Success is token accuracy, which a network can reach with attention anywhere but at the right position; those "
+        "that attend to it are counted apart, and drawn as rings.",
         "Runs end once they have learned. A cost is a number of updates times the matrix products of one update, "
         "counted, in those of an update without a remedy; updates of a warm start count as whole ones.",
         f"Fresh attention at step {ANEW} is compared with a fresh start at step {ANEW}: no change up to there, then "

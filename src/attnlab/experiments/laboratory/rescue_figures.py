@@ -11,13 +11,17 @@ COMPARED_WITH = "what all are compared with"
 
 
 def rates(table: Table) -> alt.TopLevelMixin:
-    """The share of starts that learned with each remedy, with its interval, coloured by tier."""
+    """The share of starts that learned with each remedy, with its interval, coloured by tier.
+
+    A ring: the share that learned and attends to the right position.
+    """
     tiers = {tier: f"tier {tier}: {words}" for tier, words in TIERS.items()}
     rows = [
         {
             "remedy": row["remedy"],
             "tier": tiers.get(row["tier"], COMPARED_WITH),
             **{name: row[f"{name}_{WITHIN}"] for name in ("rate", "low", "high")},
+            "attending": row[f"attending_{WITHIN}"] / row[f"starts_{WITHIN}"],
         }
         for row in table
     ]
@@ -37,9 +41,9 @@ def rates(table: Table) -> alt.TopLevelMixin:
         x2="high:Q",
     )
     points = base.mark_point(filled=True, size=70).encode(x="rate:Q", tooltip=["remedy:N", "rate:Q", "low:Q", "high:Q"])
-    chart: alt.LayerChart = (bars + points).properties(
-        width=340, height=26 * len(rows), title=_title("What makes failing starts learn, with 95 % intervals")
-    )
+    rings = base.mark_point(filled=False, size=190, strokeWidth=1.5).encode(x="attending:Q")
+    title = "What makes failing starts learn, with 95 % intervals; ring: learned, and attends to the right position"
+    chart: alt.LayerChart = (bars + points + rings).properties(width=460, height=26 * len(rows), title=_title(title))
     return chart
 
 
