@@ -42,7 +42,7 @@ def rates(table: Table) -> alt.TopLevelMixin:
     )
     points = base.mark_point(filled=True, size=70).encode(x="rate:Q", tooltip=["remedy:N", "rate:Q", "low:Q", "high:Q"])
     rings = base.mark_point(filled=False, size=190, strokeWidth=1.5).encode(x="attending:Q")
-    title = "What makes failing starts learn, with 95 % intervals; ring: learned, and attends to the right position"
+    title = "What makes failing starts learn (dot, 95 % interval) and attend to the right position (ring)"
     chart: alt.LayerChart = (bars + points + rings).properties(width=460, height=26 * len(rows), title=_title(title))
     return chart
 
