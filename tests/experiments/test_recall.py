@@ -179,6 +179,14 @@ def test_tables_that_are_not_ours_are_named(measured_once, tmp_path, name, text,
         recall(tmp_path / "results")
 
 
+def test_a_table_of_a_few_runs_does_not_hide_the_others(measured_once, tmp_path):
+    folder = copied(measured_once, tmp_path)
+    first, *_ = (folder / "tables" / "seeds.csv").read_text(encoding="utf-8").splitlines()[1:]
+    (folder / "tables" / "few.csv").write_text(f"setting,seed,run\n{first}\n", encoding="utf-8")
+    found = recall(tmp_path / "results")
+    assert all(found.find(job) is not None for job in Small().plan(Order("quick"), {}))
+
+
 def test_a_table_in_another_encoding_is_named(measured_once, tmp_path):
     folder = copied(measured_once, tmp_path)
     (folder / "tables" / "curves.csv").write_bytes(b"setting,seed,step\n\xff\xfe,0,1\n")

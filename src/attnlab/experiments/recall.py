@@ -107,12 +107,13 @@ def _runs_of(folder: Path) -> dict[str, dict[int, Row]]:
 
 
 def _ids(folder: Path, names: tuple[str, ...]) -> dict[tuple[str, ...], str]:
-    """Run ids by what names them, from the first table that has both."""
+    """Run ids by what names them, from the table that has both for the most runs; others are of some of them."""
+    ids: dict[tuple[str, ...], str] = {}
     for path in sorted((folder / "tables").glob("*.csv")):
         named = [cells for _, cells in _lines(path) if {*names, "run"} <= set(cells)]
-        if named:
-            return {tuple(cells[name] for name in names): cells["run"] for cells in named}
-    return {}
+        if len(named) > len(ids):
+            ids = {tuple(cells[name] for name in names): cells["run"] for cells in named}
+    return ids
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
