@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau, rankdata
 
-from attnlab.agreement.fields import ScoreField
-from attnlab.agreement.measures import top_agreement
-from attnlab.agreement.tau import kendall_tau
+from attnlab.fields import ScoreField
+from attnlab.measures.agreement import top_agreement
+from attnlab.measures.tau import kendall_tau
 from attnlab.seeds import numpy_generator
 
 Pair: TypeAlias = tuple[Callable[[], object], Callable[[], object]]

@@ -82,7 +82,7 @@ def against_others(root: Path, folder: Path) -> tuple[list[Figure], list[str]]:
 
 def align_files(source: Path, target: Path, out: Path) -> None:
     """Our work, from files to files."""
-    from attnlab.tasks.sentence_pairs import read_pairs
+    from attnlab.data.sentence_pairs import read_pairs
     from attnlab.theory.aligner import align, pharaoh
 
     pairs = read_pairs(source, target)
@@ -162,7 +162,7 @@ def nltk(source: Path, target: Path, folder: Path) -> Work | None:
 
 def against_itself(root: Path, folder: Path) -> tuple[list[Figure], list[str]]:
     """All of the Hansards against their first tenth, each in a process of its own, and its largest memory."""
-    from attnlab.tasks.reading import read_utf8
+    from attnlab.data.reading import read_utf8
 
     files = [root / "hansards_enfr" / f"training.{side}.xz" for side in ("en", "fr")]
     if not all(path.is_file() for path in files):

@@ -9,12 +9,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attnlab.families.copying.task import CopyingTask, Permutations
 from attnlab.models.attention import padding
 from attnlab.models.initial import embedding, linear
 from attnlab.models.recurrent import Recurrent, RecurrentOutput, RecurrentState
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.seeds import numpy_generator, torch_generator
-from attnlab.tasks.copying import CopyingTask, Permutations
 
 
 @dataclass(frozen=True)

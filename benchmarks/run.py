@@ -24,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 from attnlab.models.recurrent import Recurrent
+from attnlab.runs.environment import threads
 from attnlab.seeds import torch_generator
-from attnlab.training.environment import threads
 
 RESULTS = Path(__file__).with_name("results.json")
 

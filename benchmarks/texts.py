@@ -16,13 +16,13 @@ import torch
 from alignment import Figure
 from memory import peak_gigabytes
 
+from attnlab.data.labelled_text import load_corpus
 from attnlab.probes.influence import text_influence
-from attnlab.tasks.labelled_text import load_corpus
-from attnlab.training.environment import keep_memory
-from attnlab.training.model_spec import ClassifierSpec
-from attnlab.training.problem import build_problem
-from attnlab.training.spec import RunSpec
-from attnlab.training.task_spec import LabelledTextSpec
+from attnlab.runs.environment import keep_memory
+from attnlab.runs.model_spec import ClassifierSpec
+from attnlab.runs.problem import build_problem
+from attnlab.runs.spec import RunSpec
+from attnlab.runs.task_spec import LabelledTextSpec
 
 STEPS = 4000
 REVIEWS = 4000

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attnlab.training.model_spec import SgdSpec, TopicModelSpec
-from attnlab.training.problem import build_problem
-from attnlab.training.spec import RunSpec
-from attnlab.training.task_spec import TopicsSpec
+from attnlab.runs.model_spec import SgdSpec, TopicModelSpec
+from attnlab.runs.problem import build_problem
+from attnlab.runs.spec import RunSpec
+from attnlab.runs.task_spec import TopicsSpec
 
 
 @dataclass

@@ -20,19 +20,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attnlab.agreement.compare import agreement
+    from attnlab.data.sentence_pairs import SentencePairs
     from attnlab.errors import AttnlabError
+    from attnlab.measures.compare import agreement
     from attnlab.models.recurrent import Recurrent
     from attnlab.models.seq2seq import Seq2Seq
-    from attnlab.tasks.sentence_pairs import SentencePairs
-    from attnlab.theory.aligner import align
-    from attnlab.theory.forecast import forecast
-    from attnlab.training.loop import train
-    from attnlab.training.model_spec import Seq2SeqSpec, SgdSpec, TopicModelSpec
-    from attnlab.training.schedule import Schedule
-    from attnlab.training.spec import RunSpec
-    from attnlab.training.store import RunStore
-    from attnlab.training.task_spec import (
+    from attnlab.runs.loop import train
+    from attnlab.runs.model_spec import Seq2SeqSpec, SgdSpec, TopicModelSpec
+    from attnlab.runs.schedule import Schedule
+    from attnlab.runs.spec import RunSpec
+    from attnlab.runs.store import RunStore
+    from attnlab.runs.task_spec import (
         CopyingSpec,
         IndependentSpec,
         MixtureSpec,
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
         TopicsSpec,
         ZipfSpec,
     )
+    from attnlab.theory.aligner import align
+    from attnlab.theory.forecast import forecast
 
     __version__: str
 
@@ -72,26 +72,27 @@ __all__ = [
 
 _HOMES = {
     "AttnlabError": "attnlab.errors",
-    "CopyingSpec": "attnlab.training.task_spec",
-    "IndependentSpec": "attnlab.training.task_spec",
-    "MixtureSpec": "attnlab.training.task_spec",
-    "PermutationSetsSpec": "attnlab.training.task_spec",
-    "PermutationsSpec": "attnlab.training.task_spec",
+    "CopyingSpec": "attnlab.runs.task_spec",
+    "IndependentSpec": "attnlab.runs.task_spec",
+    "MixtureSpec": "attnlab.runs.task_spec",
+    "PermutationSetsSpec": "attnlab.runs.task_spec",
+    "PermutationsSpec": "attnlab.runs.task_spec",
     "Recurrent": "attnlab.models.recurrent",
-    "RunSpec": "attnlab.training.spec",
-    "RunStore": "attnlab.training.store",
-    "Schedule": "attnlab.training.schedule",
-    "SelectionsSpec": "attnlab.training.task_spec",
-    "SentencePairs": "attnlab.tasks.sentence_pairs",
+    "RunSpec": "attnlab.runs.spec",
+    "RunStore": "attnlab.runs.store",
+    "Schedule": "attnlab.runs.schedule",
+    "SelectionsSpec": "attnlab.runs.task_spec",
+    "SentencePairs": "attnlab.data.sentence_pairs",
     "Seq2Seq": "attnlab.models.seq2seq",
-    "Seq2SeqSpec": "attnlab.training.model_spec",
-    "SgdSpec": "attnlab.training.model_spec",
-    "TopicModelSpec": "attnlab.training.model_spec",
-    "TopicsSpec": "attnlab.training.task_spec",
-    "ZipfSpec": "attnlab.training.task_spec",
+    "Seq2SeqSpec": "attnlab.runs.model_spec",
+    "SgdSpec": "attnlab.runs.model_spec",
+    "TopicModelSpec": "attnlab.runs.model_spec",
+    "TopicsSpec": "attnlab.runs.task_spec",
+    "ZipfSpec": "attnlab.runs.task_spec",
+    "agreement": "attnlab.measures.compare",
     "align": "attnlab.theory.aligner",
     "forecast": "attnlab.theory.forecast",
-    "train": "attnlab.training.loop",
+    "train": "attnlab.runs.loop",
 }
 
 
@@ -101,8 +102,6 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("attnlab")
-    if name == "agreement":  # the package itself, which can be called
-        return import_module("attnlab.agreement")
     if name not in __all__:
         raise AttributeError(f"module 'attnlab' has no attribute {name!r}; it offers {', '.join(__all__)}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from attnlab.cli.claims import claims
 from attnlab.errors import UsageError
-from attnlab.experiments.claims import Finding, Part, load_claims
+from attnlab.lab.claims import Finding, Part, load_claims
 
 app = typer.Typer()
 app.command()(claims)

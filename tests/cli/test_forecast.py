@@ -130,7 +130,7 @@ def test_the_python_name_is_there():
 
 @pytest.mark.needs_data("multi30k")
 def test_multi30k_is_likely_to_be_learned(data_root):
-    from attnlab.tasks.sentence_pairs import read_pairs
+    from attnlab.data.sentence_pairs import read_pairs
 
     folder = data_root / "multi30k"
     told = attnlab.forecast(read_pairs(folder / "val.de.gz", folder / "val.en.gz"))

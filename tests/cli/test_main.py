@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import attnlab
-from attnlab.experiments.claims import load_claims
-from attnlab.experiments.registry import EXPERIMENTS
+from attnlab.lab.claims import load_claims
+from attnlab.lab.registry import EXPERIMENTS
 
 
 def run(*words, cwd, **env):

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from attnlab.cli.store import app
 from attnlab.errors import RunBusy, UsageError
-from attnlab.training.checkpoint import Checkpoint
-from attnlab.training.store import RunStore
+from attnlab.runs.checkpoint import Checkpoint
+from attnlab.runs.store import RunStore
 
 IDS = ["aaaa0001", "bbbb0002", "cccc0003"]
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
+from attnlab.data.batch import Bags
 from attnlab.errors import UsageError
 from attnlab.models.logistic import STRENGTHS, Logistic, beta_log, counts, fit_logistic, sweep
 from attnlab.seeds import numpy_generator
-from attnlab.tasks.batch import Bags
 
 WORDS = 15
 

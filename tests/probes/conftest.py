@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from attnlab.data.batch import Bags
 from attnlab.models.classifier import Classifier
-from attnlab.tasks.batch import Bags
 
 WORDS = 20
 

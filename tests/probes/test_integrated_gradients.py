@@ -73,7 +73,7 @@ import torch
 from attnlab.errors import UsageError
 from attnlab.models.classifier import Classifier
 from attnlab.probes.integrated_gradients import integrated_gradients
-from attnlab.tasks.batch import Bags
+from attnlab.data.batch import Bags
 try:
     integrated_gradients(Classifier(3), Bags(torch.tensor([1]), torch.tensor([0, 1]), torch.tensor([1])))
 except UsageError as refused:

@@ -6,10 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnlab.data.batch import Bags
 from attnlab.errors import UsageError
 from attnlab.models.classifier import log_odds
 from attnlab.probes.leave_one_out import leave_one_out, sample_for_leave_one_out
-from attnlab.tasks.batch import Bags
 
 LENGTHS = [1, 2, 9, 5, 9, 1, 3]
 MODELS = {

@@ -6,10 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attnlab.data.batch import Bags
 from attnlab.errors import UsageError
 from attnlab.models.classifier import Classifier, log_odds
 from attnlab.probes.texts import batches, padded, text_fields
-from attnlab.tasks.batch import Bags
 
 LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=12)
 

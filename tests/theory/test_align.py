@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attnlab
+from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.aligner import align, apply, pharaoh
 from attnlab.theory.alignment import coverage, read_gold, score
 from attnlab.theory.lexicon import Lexicon, read_lexicon

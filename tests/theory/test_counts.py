@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attnlab.data.sentence_pairs import SentencePairs, read_pairs
 from attnlab.errors import UsageError
-from attnlab.tasks.sentence_pairs import SentencePairs, read_pairs
 from attnlab.theory import ibm1, links
 from attnlab.theory.counts import CountTable, alpha_ibm, beta_ibm, check_table, count_table
 from attnlab.theory.ibm1 import best_positions, train_ibm1

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
+from attnlab.families.copying.task import Permutations, Selections, Zipf
 from attnlab.seeds import numpy_generator
-from attnlab.tasks.copying import Permutations, Selections, Zipf
-from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.forecast import forecast, verdict_of
 
 

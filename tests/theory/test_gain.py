@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
+from attnlab.families.copying.task import Independent, Mixture, Permutations, PermutationSets, Selections
 from attnlab.seeds import numpy_generator
-from attnlab.tasks.copying import Independent, Mixture, Permutations, PermutationSets, Selections
-from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory import gain as gain_module
 from attnlab.theory.counts import count_table
 from attnlab.theory.gain import read_gains

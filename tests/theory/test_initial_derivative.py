@@ -8,9 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attnlab.data.sentence_pairs import SentencePairs
+from attnlab.families.copying.task import Permutations, Selections
 from attnlab.models.proxy import Bags, Proxy
-from attnlab.tasks.copying import Permutations, Selections
-from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.counts import count_table
 from attnlab.theory.initial_derivative import (
     bag_tables,

@@ -14,8 +14,8 @@ from attnlab.cli.options import JsonOption, console, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from attnlab.tasks.conventions import Conventions
-    from attnlab.tasks.sentence_pairs import SentencePairs
+    from attnlab.data.conventions import Conventions
+    from attnlab.data.sentence_pairs import SentencePairs
     from attnlab.theory.aligner import Watch
     from attnlab.theory.lexicon import Lexicon
 
@@ -79,13 +79,13 @@ def align(
 
     Links go to standard output, as fast_align prints them, or to --out; all else goes to standard error.
     """
-    from attnlab.tasks.conventions import Conventions
-    from attnlab.tasks.sentence_pairs import read_joined_pairs
+    from attnlab.data.conventions import Conventions
+    from attnlab.data.sentence_pairs import read_joined_pairs
+    from attnlab.files import write_atomically
     from attnlab.theory.aligner import align, apply, pharaoh
     from attnlab.theory.alignment import read_gold
     from attnlab.theory.lexicon import check_form, read_lexicon
     from attnlab.theory.symmetrise import check_direction
-    from attnlab.training.files import write_atomically
 
     check_direction(direction)
     if (file is None) == (source is None and target is None) or (source is None) != (target is None):
@@ -143,7 +143,7 @@ def align(
 
 
 def _read(source: Path, target: Path, rules: "list[Conventions]") -> "SentencePairs":
-    from attnlab.tasks.sentence_pairs import read_pairs
+    from attnlab.data.sentence_pairs import read_pairs
 
     return read_pairs(source, target, source_conventions=_or_none(rules[0]), target_conventions=_or_none(rules[1]))
 

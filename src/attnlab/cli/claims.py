@@ -12,7 +12,7 @@ from rich.text import Text
 
 from attnlab.cli.options import JsonOption
 from attnlab.errors import UsageError
-from attnlab.experiments.claims import VERDICTS, Decision, Verdict, decide, differing
+from attnlab.lab.claims import VERDICTS, Decision, Verdict, decide, differing
 
 _COLOURS: dict[Verdict, str] = {"holds": "green", "fails": "red", "undecided": "dim"}
 
@@ -73,7 +73,7 @@ def table(decisions: list[Decision]) -> Table:
 def scope(decision: Decision) -> str:
     """On its own line what a verdict is about, where that is not plain: which corpora, and parts that disagree.
 
-    >>> from attnlab.experiments.claims import Part
+    >>> from attnlab.lab.claims import Part
     >>> parts = [Part(name, verdict, None, None, "seeds", "") for name, verdict in (("a", "holds"), ("b", "fails"))]
     >>> scope(Decision("id", "P3", "it works", "agreement", "fails", None, None, "paper", tuple(parts), ("sst", "sms")))
     '\\ndecided on sst, sms; of 2 parts 1 holds, 1 fails'
@@ -87,7 +87,7 @@ def scope(decision: Decision) -> str:
 def effect(decision: Decision) -> str:
     """The effect and its interval, as far as they are there.
 
-    >>> from attnlab.experiments.claims import Decision
+    >>> from attnlab.lab.claims import Decision
     >>> effect(Decision("id", "P3", "it works", "copying", "holds", 0.5, (0.25, 0.75), "paper", ()))
     '0.5 [0.25, 0.75]'
     """

@@ -16,9 +16,9 @@ from attnlab.cli.options import JsonOption, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from attnlab.tasks.corpora import PaperSizes
-    from attnlab.tasks.labelled_text import Corpus
-    from attnlab.tasks.sizes import Sizes
+    from attnlab.data.corpora import PaperSizes
+    from attnlab.data.labelled_text import Corpus
+    from attnlab.data.sizes import Sizes
 
 app = typer.Typer(help="Labelled texts: what is known, what is here, what is in it.")
 
@@ -81,8 +81,8 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Print samples and statistics of a corpus, beside what is known of the paper's."""
-    from attnlab.tasks.corpora import KNOWN
-    from attnlab.tasks.sizes import sizes
+    from attnlab.data.corpora import KNOWN
+    from attnlab.data.sizes import sizes
 
     own = {"text": text, "label": label, "groups": groups, "valid": valid, "longest": longest}
     given = {name: value for name, value in own.items() if value is not None}
@@ -112,8 +112,8 @@ def show(
 
 def _listed(data: Path | None) -> list[dict[str, Any]]:
     """What is known of each corpus, and of GloVe's table, in the folder ``data``."""
-    from attnlab.tasks.corpora import KNOWN, data_folder
-    from attnlab.tasks.vectors import GET_VECTORS, vector_files
+    from attnlab.data.corpora import KNOWN, data_folder
+    from attnlab.data.vectors import GET_VECTORS, vector_files
 
     root = None if data is None else data_folder(data)
     rows = []
@@ -137,10 +137,10 @@ def _listed(data: Path | None) -> list[dict[str, Any]]:
 
 def _load(name: str, data: Path | None, vocabulary: str, hub: bool, own: dict[str, Any]) -> "Corpus":
     """A corpus by name, or a file of one's own, which alone takes the options ``own``."""
-    from attnlab.tasks.corpora import KNOWN
-    from attnlab.tasks.labelled_file import is_table
-    from attnlab.tasks.labelled_text import load_corpus, load_file
-    from attnlab.tasks.vocabulary import check_vocabulary_rule
+    from attnlab.data.corpora import KNOWN
+    from attnlab.data.labelled_file import is_table
+    from attnlab.data.labelled_text import load_corpus, load_file
+    from attnlab.data.vocabulary import check_vocabulary_rule
 
     rule = check_vocabulary_rule(vocabulary)
     if name in KNOWN or not (is_table(Path(name)) or Path(name).exists()):
@@ -170,7 +170,7 @@ def _samples(corpus: "Corpus", number: int) -> list[dict[str, str]]:
 
 def _statistics(title: str, size: "Sizes", paper: "PaperSizes | None") -> Table:
     """Table 8, ours beside the paper's."""
-    from attnlab.tasks.corpora import PaperSizes
+    from attnlab.data.corpora import PaperSizes
 
     known = paper or PaperSizes()
     table = Table(title=Text(_harmless(title)), title_justify="left")

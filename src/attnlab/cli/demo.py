@@ -18,14 +18,14 @@ def demo(
     store: StoreOption = Path("runs"),
 ) -> None:
     """Train six small networks and see why an easier task can be harder to learn (a few minutes on two cores)."""
-    from attnlab.experiments.conduct import train_all
-    from attnlab.experiments.laboratory.copying import PERMUTATIONS, SELECTIONS, make_job
-    from attnlab.experiments.laboratory.success import Outcome
-    from attnlab.reports.demo import tell
-    from attnlab.reports.page import write_page
-    from attnlab.training.engine import LocalEngine
-    from attnlab.training.progress import watching
-    from attnlab.training.store import RunStore
+    from attnlab.experiments.copying.demo import tell
+    from attnlab.experiments.copying.experiment import PERMUTATIONS, SELECTIONS, make_job
+    from attnlab.lab.conduct import train_all
+    from attnlab.lab.success import Outcome
+    from attnlab.pages.page import write_page
+    from attnlab.runs.engine import LocalEngine
+    from attnlab.runs.progress import watching
+    from attnlab.runs.store import RunStore
 
     engine = LocalEngine(workers(jobs), check_device(settings.device))
     screen = console()

@@ -11,8 +11,8 @@ from attnlab.cli.options import JsonOption
 
 def experiments(as_json: JsonOption = False) -> None:
     """List the experiments that can be run, and the claims each decides."""
-    from attnlab.experiments.claims import load_claims
-    from attnlab.experiments.registry import EXPERIMENTS
+    from attnlab.lab.claims import load_claims
+    from attnlab.lab.registry import EXPERIMENTS
 
     decided = {name: [claim.id for claim in load_claims() if name in claim.experiments] for name in EXPERIMENTS}
     if as_json:

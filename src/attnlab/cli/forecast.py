@@ -15,7 +15,7 @@ from attnlab.cli.options import JsonOption, console, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from attnlab.tasks.labelled_file import LabelledTexts
+    from attnlab.data.labelled_file import LabelledTexts
     from attnlab.theory.forecast import Forecast, Picture
 
 _PAIRS, _LABELS = "A parallel corpus", "Labelled texts"
@@ -51,7 +51,7 @@ def forecast(
     if (file is None) == (source is None and target is None) or (source is None) != (target is None):
         raise UsageError("Name either a FILE of labelled texts, or a parallel corpus by --source and --target.")
     if file is not None:
-        from attnlab.tasks.labelled_file import read_labelled
+        from attnlab.data.labelled_file import read_labelled
 
         read = read_labelled(file, text, label)
         labels = read.pairs.target_words
@@ -65,12 +65,12 @@ def forecast(
             console().print(Text(note, "yellow"))
         told, name = replace(forecast(read.pairs, kind="labels"), notes=notes), file.name
     elif source is not None and target is not None:
-        from attnlab.tasks.sentence_pairs import read_pairs
+        from attnlab.data.sentence_pairs import read_pairs
 
         told, name = forecast(read_pairs(source, target)), f"{source.name} and {target.name}"
     written = []
     if out is not None:
-        from attnlab.reports.forecast import write_forecast
+        from attnlab.pages.forecast import write_forecast
 
         written = write_forecast(out, told, name)
     if as_json:
@@ -88,8 +88,8 @@ def _notes(file: Path, read: "LabelledTexts") -> tuple[str, ...]:
     """What was left out of the labelled texts, and which labels are too rare to tell anything about."""
     import numpy as np
 
-    from attnlab.tasks.own_file import SHOWN as FEW
-    from attnlab.tasks.own_file import count_rows, explain_rows
+    from attnlab.data.own_file import SHOWN as FEW
+    from attnlab.data.own_file import count_rows, explain_rows
 
     notes = []
     if read.left_out:
@@ -110,7 +110,7 @@ def _notes(file: Path, read: "LabelledTexts") -> tuple[str, ...]:
 
 
 def _print(told: "Forecast") -> None:
-    from attnlab.reports.forecast import measures, word_rows
+    from attnlab.pages.forecast import measures, word_rows
 
     screen = Console(highlight=False)
     colour = {"likely to be learned": "green", "may be learned": "yellow", "no reason to be learned": "red"}

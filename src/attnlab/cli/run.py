@@ -23,12 +23,12 @@ from attnlab.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from attnlab.experiments.conduct import Estimate
-    from attnlab.experiments.experiment import Order
+    from attnlab.lab.conduct import Estimate
+    from attnlab.lab.experiment import Order
 
 
 def _names(incomplete: str) -> list[str]:
-    from attnlab.experiments.registry import EXPERIMENTS
+    from attnlab.lab.registry import EXPERIMENTS
 
     return [name for name in EXPERIMENTS if name.startswith(incomplete)]
 
@@ -71,16 +71,16 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Run an experiment of the papers: train what is missing, decide its claims, write tables and figures."""
-    from attnlab.experiments.conduct import conduct, estimate
-    from attnlab.experiments.experiment import check_order, chosen_rows
-    from attnlab.experiments.recall import check_recalling
-    from attnlab.experiments.recall import recall as recall_runs
-    from attnlab.experiments.registry import find_experiment
-    from attnlab.experiments.stopping import check_stoppable
-    from attnlab.reports.result_page import write_report
-    from attnlab.training.engine import LocalEngine
-    from attnlab.training.progress import watching
-    from attnlab.training.store import RunStore
+    from attnlab.lab.conduct import conduct, estimate
+    from attnlab.lab.experiment import check_order, chosen_rows
+    from attnlab.lab.page import write_report
+    from attnlab.lab.recall import check_recalling
+    from attnlab.lab.recall import recall as recall_runs
+    from attnlab.lab.registry import find_experiment
+    from attnlab.lab.stopping import check_stoppable
+    from attnlab.runs.engine import LocalEngine
+    from attnlab.runs.progress import watching
+    from attnlab.runs.store import RunStore
 
     if ":" in name:
         sys.path.insert(0, str(Path.cwd()))  # the user's own code lies here, and this process is theirs alone

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from attnlab.cli.options import JsonOption, StoreOption
 from attnlab.errors import UsageError
-from attnlab.training.files import Json, to_json
+from attnlab.files import Json, to_json
 
 if TYPE_CHECKING:
-    from attnlab.training.store import Run, RunStore
+    from attnlab.runs.store import Run, RunStore
 
 app = typer.Typer(help="Look after the runs on disk.", no_args_is_help=True)
 
@@ -113,7 +113,7 @@ def remove(
 
 def _open(store: Path) -> "RunStore":
     # Imported when a command needs it: `attnlab --help` should not wait for PyTorch.
-    from attnlab.training.store import RunStore
+    from attnlab.runs.store import RunStore
 
     return RunStore(store)
 

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from attnlab.agreement.fields import ScoreField
+from attnlab.data.batch import Bags
 from attnlab.errors import UsageError
+from attnlab.fields import ScoreField
 from attnlab.seeds import numpy_generator
-from attnlab.tasks.batch import Bags
 
 Floats = NDArray[np.float64]
 

@@ -7,11 +7,11 @@ Positive: more of the word makes the right class more probable. (The released cl
 
 import torch
 
-from attnlab.agreement.fields import ScoreField
+from attnlab.data.batch import Bags
+from attnlab.fields import ScoreField
 from attnlab.models.classifier import Classifier
 from attnlab.probes.reading import check_texts, frozen
 from attnlab.probes.texts import POSITIONS, TextFields, batches
-from attnlab.tasks.batch import Bags
 
 
 def influence(model: Classifier, texts: Bags, positions: int = POSITIONS) -> ScoreField:

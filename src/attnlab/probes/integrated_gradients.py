@@ -13,12 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.agreement.fields import ScoreField
+from attnlab.data.batch import Bags
 from attnlab.errors import UsageError
+from attnlab.fields import ScoreField
 from attnlab.models.classifier import Classifier, log_odds
 from attnlab.probes.reading import check_texts, frozen
 from attnlab.probes.texts import POSITIONS, batches
-from attnlab.tasks.batch import Bags
 
 
 def integrated_gradients(

@@ -11,13 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.agreement.fields import ScoreField
+from attnlab.data.batch import Bags
+from attnlab.fields import ScoreField
 from attnlab.models.classifier import Classifier, log_odds
 from attnlab.models.recurrent import Recurrent, RecurrentState
 from attnlab.probes.reading import check_texts, frozen
 from attnlab.probes.texts import POSITIONS, TextBatch, batches
 from attnlab.seeds import numpy_generator, torch_generator
-from attnlab.tasks.batch import Bags
 
 
 def leave_one_out(model: Classifier, texts: Bags, positions: int = POSITIONS) -> ScoreField:

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
+from attnlab.data.batch import Bags
 from attnlab.errors import UsageError
 from attnlab.models.classifier import Classifier
-from attnlab.tasks.batch import Bags
 
 
 def check_texts(model: Classifier, texts: Bags) -> None:

@@ -9,12 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlab.agreement.fields import ScoreField
+from attnlab.data.batch import Bags
 from attnlab.errors import UsageError
+from attnlab.fields import ScoreField
 from attnlab.models.attention import padding
 from attnlab.models.classifier import Classifier
 from attnlab.probes.reading import check_texts, frozen
-from attnlab.tasks.batch import Bags
 
 POSITIONS = 8192
 """About how many positions, padding included, are read at once: enough to keep the processor busy, and some 200 MB."""

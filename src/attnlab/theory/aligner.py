@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.ibm1 import Ibm1, best_positions, train_ibm1
 from attnlab.theory.lexicon import Lexicon
 from attnlab.theory.links import Ints

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlab.data.reading import read_lines
+from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.tasks.reading import read_lines
-from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.lexicon import Lexicon
 from attnlab.theory.links import Ints
 from attnlab.theory.symmetrise import Alignment

@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.agreement.fields import ScoreField
+from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.tasks.sentence_pairs import SentencePairs
+from attnlab.fields import ScoreField
 from attnlab.theory.entries import Entries
 from attnlab.theory.links import Chunk, Floats, Ids, Links
 

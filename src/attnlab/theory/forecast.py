@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse, stats
 
+from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.gain import FOLDS, Floats, Gains, Ints, read_gains
 
 Kind = Literal["pairs", "labels"]
@@ -104,7 +104,7 @@ def forecast(pairs: SentencePairs, *, kind: Kind = "pairs", seed: int = 0) -> Fo
     """Forecast from sentence pairs, or from texts whose target is their label (``kind`` = "labels").
 
     >>> from attnlab.seeds import numpy_generator
-    >>> from attnlab.tasks.copying import Permutations, Selections
+    >>> from attnlab.families.copying.task import Permutations, Selections
     >>> for distribution in (Permutations(6), Selections(6, 12)):
     ...     words = distribution.draw(300, numpy_generator(0))
     ...     told = forecast(SentencePairs.from_ids(words, words))

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
 from attnlab.seeds import numpy_generator
-from attnlab.tasks.sentence_pairs import SentencePairs
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

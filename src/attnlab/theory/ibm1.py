@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.counts import CountTable, Lookup, table_of
 from attnlab.theory.entries import Entries, blocks
 from attnlab.theory.links import Chunk, Floats, Ints, Links

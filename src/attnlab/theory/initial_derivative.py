@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlab.tasks.sentence_pairs import SentencePairs
+from attnlab.data.sentence_pairs import SentencePairs
 
 Floats = NDArray[np.float64]
 

@@ -106,7 +106,7 @@ def check_form(path: Path) -> str:
 def read_lexicon(path: Path) -> Lexicon:
     """A table that was saved as Parquet."""
     try:
-        # In this thread, as `attnlab.training.tables.from_parquet` says why.
+        # In this thread, as `attnlab.runs.tables.from_parquet` says why.
         with pq.ParquetFile(pa.BufferReader(Path(path).read_bytes()), pre_buffer=False) as file:
             rows = file.read(use_threads=False)
     except FileNotFoundError:

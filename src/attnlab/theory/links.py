@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from attnlab.tasks.sentence_pairs import SentencePairs
+from attnlab.data.sentence_pairs import SentencePairs
 
 Ids = NDArray[np.int32]
 Ints = NDArray[np.int64]

@@ -12,8 +12,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.tasks.sentence_pairs import SentencePairs
 from attnlab.theory.entries import distinct
 from attnlab.theory.links import Ints
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
+from attnlab.data.corpora import data_folder, known_corpus
+from attnlab.data.labelled_text import Corpus, load_corpus
 from attnlab.errors import UsageError
-from attnlab.experiments.claims import Preset
-from attnlab.experiments.experiment import KnownRuns, Order
-from attnlab.tasks.corpora import data_folder, known_corpus
-from attnlab.tasks.labelled_text import Corpus, load_corpus
-from attnlab.training.engine import Job
-from attnlab.training.model_spec import AdamSpec, ClassifierSpec, ProxySpec
-from attnlab.training.schedule import Schedule
-from attnlab.training.spec import RunSpec
-from attnlab.training.task_spec import LabelledTextSpec
+from attnlab.lab.claims import Preset
+from attnlab.lab.experiment import KnownRuns, Order
+from attnlab.runs.engine import Job
+from attnlab.runs.model_spec import AdamSpec, ClassifierSpec, ProxySpec
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
+from attnlab.runs.task_spec import LabelledTextSpec
 
 Role = Literal["reference", "comparison", "uniform", "frozen", "proxy"]
 

@@ -6,12 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from attnlab.agreement.checkpoints import best_checkpoint
-from attnlab.agreement.fields import ScoreField
-from attnlab.agreement.intervals import Interval, interval_over_examples, interval_over_seeds
-from attnlab.agreement.measures import top_agreement
-from attnlab.agreement.tau import kendall_tau
 from attnlab.experiments.texts.text_runs import Floats, TextRuns
+from attnlab.fields import ScoreField
+from attnlab.measures.agreement import top_agreement
+from attnlab.measures.checkpoints import best_checkpoint
+from attnlab.measures.intervals import Interval, interval_over_examples, interval_over_seeds
+from attnlab.measures.tau import kendall_tau
 from attnlab.probes.influence import influence
 
 MEASURES = ("expected", "released", "tau")

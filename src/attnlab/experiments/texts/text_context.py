@@ -5,9 +5,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.agreement.xi import xi
 from attnlab.experiments.texts.text_agreement import Agreements
 from attnlab.experiments.texts.text_runs import Floats
+from attnlab.measures.xi import xi
 from attnlab.seeds import numpy_generator
 
 IN_CONTEXT = ("alpha, beta_uf", "beta_uf, beta_px", "delta, beta_uf", "alpha, beta")

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.agreement.fields import ScoreField
-from attnlab.agreement.measures import top_agreement
 from attnlab.experiments.texts.text_agreement import Series
 from attnlab.experiments.texts.text_runs import Floats, TextRuns
+from attnlab.fields import ScoreField
+from attnlab.measures.agreement import top_agreement
+from attnlab.runs.loop import Trained
 from attnlab.seeds import numpy_generator
-from attnlab.training.loop import Trained
 
 Mask = NDArray[np.bool_]
 

@@ -1,8 +1,8 @@
 """What every result on labelled texts says about how its runs were made."""
 
-from attnlab.experiments.claims import Preset
 from attnlab.experiments.texts.classification import SIZES, Role
 from attnlab.experiments.texts.text_runs import TextRuns
+from attnlab.lab.claims import Preset
 
 LEFT_OUT = ("sms",)
 """Corpora that the paper leaves out of its tables (A.9): reported, and no part of a claim about them."""

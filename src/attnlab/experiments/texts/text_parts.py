@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from attnlab.agreement.intervals import interval_over_examples
-from attnlab.experiments.claims import Part, Verdict
 from attnlab.experiments.texts.text_runs import Floats
+from attnlab.lab.claims import Part, Verdict
+from attnlab.measures.intervals import interval_over_examples
 
 
 def bounds(values: Floats) -> tuple[float, float] | None:

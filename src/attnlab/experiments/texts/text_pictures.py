@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from attnlab.experiments.experiment import Table
-from attnlab.reports.charts import COLOURS, INK, SIZE
+from attnlab.lab.experiment import Table
+from attnlab.pages.charts import COLOURS, INK, SIZE
 
 
 def heading(text: str) -> alt.TitleParams:

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attnlab.errors import UsageError
-from attnlab.experiments.claims import verdict_of
 from attnlab.experiments.texts.classification import ROWS
-from attnlab.reports.page import Section, write_page
-from attnlab.reports.result_page import PAGE, decisions, figures, how_it_was_run
-from attnlab.reports.written import WrittenResult, in_words, strongest
+from attnlab.lab.claims import verdict_of
+from attnlab.lab.page import PAGE, decisions, figures, how_it_was_run
+from attnlab.lab.written import WrittenResult, in_words, strongest
+from attnlab.pages.page import Section, write_page
 
 
 def write_text_report(

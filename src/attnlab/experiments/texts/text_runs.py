@@ -8,20 +8,20 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
-from attnlab.agreement.fields import ScoreField
-from attnlab.agreement.measures import random_baseline
+from attnlab.data.batch import Bags
+from attnlab.data.labelled_text import Corpus
+from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.experiments.experiment import Order
 from attnlab.experiments.texts.classification import SIZES, Role, corpus_of, job, seeds_of
+from attnlab.families.texts.problem import evaluated
+from attnlab.fields import ScoreField
+from attnlab.lab.experiment import Order
+from attnlab.measures.agreement import random_baseline
 from attnlab.models.classifier import Classifier, log_odds
-from attnlab.tasks.batch import Bags
-from attnlab.tasks.labelled_text import Corpus
-from attnlab.tasks.sentence_pairs import SentencePairs
+from attnlab.runs.loop import Trained
+from attnlab.runs.model_spec import ClassifierSpec
+from attnlab.runs.spec import RunSpec
 from attnlab.theory.counts import CountTable, beta_ibm, count_table
-from attnlab.training.loop import Trained
-from attnlab.training.model_spec import ClassifierSpec
-from attnlab.training.spec import RunSpec
-from attnlab.training.texts import evaluated
 
 Floats = NDArray[np.float64]
 

@@ -7,17 +7,17 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.experiments.claims import Part, Preset, Verdict
-from attnlab.experiments.experiment import Order, Table
-from attnlab.experiments.statistics import bootstrap_interval
+from attnlab.families.topics.problem import QUANTILES
+from attnlab.lab.claims import Part, Preset, Verdict
+from attnlab.lab.experiment import Order, Table
+from attnlab.runs.engine import Job
+from attnlab.runs.loop import Trained
+from attnlab.runs.model_spec import SgdSpec, TopicModelSpec
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec, Train
+from attnlab.runs.task_spec import TopicsSpec
+from attnlab.stats.intervals import bootstrap_interval
 from attnlab.theory.norms import deviation, norm_of_score
-from attnlab.training.engine import Job
-from attnlab.training.loop import Trained
-from attnlab.training.model_spec import SgdSpec, TopicModelSpec
-from attnlab.training.schedule import Schedule
-from attnlab.training.spec import RunSpec, Train
-from attnlab.training.task_spec import TopicsSpec
-from attnlab.training.topics import QUANTILES
 
 Floats = NDArray[np.float64]
 

@@ -1,0 +1,1 @@
+"""Data: readers of files and known corpora, vocabularies, vectors, cache."""

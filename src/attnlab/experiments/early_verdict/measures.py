@@ -1,0 +1,193 @@
+"""How good chances are: the area under the curve, calibration, lead over accuracy, and what giving up costs and spares.
+
+All intervals are over runs. Areas and calibration are of (resamples + 1,) weightings of the runs, the first of which
+gives every run the weight 1.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlab.experiments.early_verdict.fit import Cases, Floats, Followed, Mask, stops
+from attnlab.lab.experiment import Table
+from attnlab.stats.intervals import wilson
+from attnlab.stats.resampling import RESAMPLES, resampled_rows
+
+BINS = 10
+SURE = 0.9
+"""From this chance on the verdict is sure of a run."""
+
+Estimate = tuple[float, tuple[float, float]] | None
+"""A value and its 95 % interval, where they are defined."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The cases that were judged, with their ``chance``, and ``weights`` (resamples + 1, runs) of all runs."""
+
+    cases: Cases
+    chance: Floats
+    weights: Floats
+
+    def at(self, *steps: int) -> Mask:
+        """The judged cases at these steps, at all where none are named: (cases,)."""
+        judged = ~np.isnan(self.chance)
+        return judged & np.isin(self.cases.step, steps) if steps else judged
+
+    def outcomes(self, chosen: Mask, *, paired: bool = False) -> tuple[int, int]:
+        """How many runs of the cases learned, and how many did not; if ``paired`` only those of distributions that
+        have both.
+        """
+        runs = {int(run) for run in self.cases.run[chosen]}
+        learned, failed = ([run for run in runs if self.cases.learned[run] == outcome] for outcome in (True, False))
+        if paired:
+            names = [{self.cases.distribution[run] for run in group} for group in (learned, failed)]
+            both = names[0] & names[1]
+            learned, failed = ([r for r in group if self.cases.distribution[r] in both] for group in (learned, failed))
+        return len(learned), len(failed)
+
+
+def make_judged(cases: Cases, chance: Floats) -> Judged:
+    """Chances with resamples of the runs that they are of, within distributions."""
+    runs = sorted({int(run) for run in cases.run[~np.isnan(chance)]})
+    weights = np.zeros((RESAMPLES + 1, len(cases.learned)))
+    if runs:
+        drawn = resampled_rows([cases.distribution[run] for run in runs], "early verdict")
+        np.add.at(weights, (np.arange(len(drawn))[:, None], np.array(runs)[drawn]), 1)
+    return Judged(cases, chance, weights)
+
+
+# --- how well it tells runs apart
+
+
+def area(judged: Judged, step: int, *, paired: bool = False) -> Floats:
+    """The chance that of a run that learned and one that did not the former has the higher chance, ties counted half.
+
+    Over the cases at ``step``; if ``paired``, over pairs of one distribution. (resamples + 1,), nan without pairs.
+    """
+    chosen = judged.at(step)
+    chance, run, learned = judged.chance[chosen], judged.cases.run[chosen], judged.cases.outcome()[chosen]
+    weights = judged.weights[:, run]
+    higher = (np.sign(chance[learned][:, None] - chance[~learned][None]) + 1) / 2  # (learned, failed)
+    counted = np.ones_like(higher)
+    if paired:
+        names = np.array(judged.cases.distribution, dtype=object)[run]
+        counted = (names[learned][:, None] == names[~learned][None]).astype(np.float64)
+    won, pairs = (
+        ((weights[:, learned] @ table) * weights[:, ~learned]).sum(1) for table in (higher * counted, counted)
+    )
+    return _ratio(won, pairs)
+
+
+def mean_area(judged: Judged, steps: Sequence[int], *, paired: bool = False) -> Floats:
+    """The mean of the areas at these steps: (resamples + 1,)."""
+    areas: Floats = np.mean([area(judged, step, paired=paired) for step in steps], axis=0)
+    return areas
+
+
+# --- whether chances can be taken at their word
+
+
+def calibration_error(judged: Judged, chosen: Mask) -> Floats:
+    """The expected calibration error: the bins' mean of |mean chance - share that learned|, by their weight."""
+    chance = judged.chance[chosen]
+    weights = judged.weights[:, judged.cases.run[chosen]]
+    excess = chance - judged.cases.outcome()[chosen]
+    in_bin = _bins(chance)[:, None] == np.arange(BINS)  # (cases, bins)
+    return _ratio(np.abs(weights @ (excess[:, None] * in_bin)).sum(1), weights.sum(1))
+
+
+def brier(judged: Judged, chosen: Mask) -> Floats:
+    """The mean squared difference of chance and outcome: (resamples + 1,)."""
+    missed = (judged.chance[chosen] - judged.cases.outcome()[chosen]) ** 2
+    weights = judged.weights[:, judged.cases.run[chosen]]
+    return _ratio(weights @ missed, weights.sum(1))
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    """nan where there is no whole."""
+    found: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return found
+
+
+def reliability(judged: Judged, chosen: Mask) -> Table:
+    """A row for each bin that has cases: their mean chance and the share of them that learned.
+
+    The interval is Wilson's as if every case were a run of its own, which holds at a single step only.
+    """
+    chance, learned, place = judged.chance[chosen], judged.cases.outcome()[chosen], _bins(judged.chance[chosen])
+    table = []
+    for number in range(BINS):
+        inside = place == number
+        if inside.any():
+            count, n = int(learned[inside].sum()), int(inside.sum())
+            low, high = wilson(count, n)
+            table.append(
+                {
+                    "from": number / BINS,
+                    "to": (number + 1) / BINS,
+                    "cases": n,
+                    "chance": float(chance[inside].mean()),
+                    "learned": count / n,
+                    "low": low,
+                    "high": high,
+                }
+            )
+    return table
+
+
+def _bins(chance: Floats) -> NDArray[np.int64]:
+    return np.minimum((chance * BINS).astype(np.int64), BINS - 1)
+
+
+# --- how much sooner than accuracy, and what giving up does
+
+
+def sure_at(judged: Judged) -> dict[int, int | None]:
+    """For each judged run the first step at which the verdict is sure that it will learn, or None."""
+    found: dict[int, int | None] = {int(run): None for run in judged.cases.run[judged.at()]}
+    for place in np.flatnonzero(judged.at() & (np.nan_to_num(judged.chance) >= SURE)):
+        run = int(judged.cases.run[place])
+        found[run] = found[run] or int(judged.cases.step[place])
+    return found
+
+
+def lead(run: Followed, sure: int | None) -> int | None:
+    """By how many updates the verdict was sure before accuracy passed one half, of a run that learned."""
+    if run.learned_at is None or run.accuracy_at is None:
+        return None
+    return run.accuracy_at - (run.learned_at if sure is None else sure)
+
+
+def spared(ended: int | None, by: int) -> float:
+    """The share of a run's updates that is spared."""
+    return 0.0 if ended is None else 1 - ended / by
+
+
+def stop_row(judged: Judged, below: float, by: int) -> dict[str, object]:
+    """What giving up below a chance does to the judged runs."""
+    ended = stops(judged.cases, judged.chance, below)
+    learned = [step for run, step in ended.items() if judged.cases.learned[run]]
+    failed = [step for run, step in ended.items() if not judged.cases.learned[run]]
+    wrong = sum(step is not None for step in learned)
+    low, high = wilson(wrong, len(learned)) if learned else (None, None)
+    return {
+        "below": below,
+        "learned": len(learned),
+        "learned_ended": wrong,
+        "low": low,
+        "high": high,
+        "failed": len(failed),
+        "failed_ended": sum(step is not None for step in failed),
+        "failed_spared": float(np.mean([spared(step, by) for step in failed])) if failed else None,
+    }
+
+
+def told_estimate(found: Estimate) -> Mapping[str, float | None]:
+    """Value, low and high as columns of a table."""
+    if found is None:
+        return {"value": None, "low": None, "high": None}
+    value, (low, high) = found
+    return {"value": value, "low": low, "high": high}

@@ -1,0 +1,246 @@
+"""Starting values of single heads, screened and put together (P3 5.2): the runs of the experiment `multihead`.
+
+One body is shared by all networks (``BODY``); a head's start is named by a seed, so a head is never stored twice and
+more of them can be screened at any time: the runs that are there stay what they are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from attnlab.lab.claims import Preset
+from attnlab.lab.experiment import Order
+from attnlab.lab.success import EVERY, LEARNED, WITHIN, first_learned
+from attnlab.runs.engine import Job
+from attnlab.runs.loop import Trained
+from attnlab.runs.model_spec import AdamSpec, Seq2SeqSpec
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
+from attnlab.runs.task_spec import CopyingSpec, PermutationsSpec
+from attnlab.seeds import numpy_generator
+
+BODY = 0
+"""The seed of the body that all heads start with."""
+DATA_SEEDS = (0, 1, 2)
+"""A start is screened on the first and confirmed on the others."""
+ROUND = 10
+"""Heads screened at once when those so far do not hold enough good and bad ones."""
+RELEASED_STEP, RELEASED_BAD = 190, 0.6
+"""The released code calls a start bad whose accuracy at its last evaluation is below this on every data seed."""
+
+Label = Literal["good", "bad", "mixed"]
+Scenario = Literal["all bad", "one good", "all random"]
+SCENARIOS: tuple[Scenario, ...] = ("all bad", "one good", "all random")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to build heads: its name and its network."""
+
+    name: str
+    title: str
+    model: Seq2SeqSpec
+
+
+RELEASED = Variant(
+    "released",
+    "released code: GRU, heads averaged",
+    Seq2SeqSpec(cell="gru", shared_embedding=False, projected_context=True, combine="mean"),
+)
+TEXT = Variant("text", "text: LSTM, heads summed", Seq2SeqSpec())
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large task and network are, and how many heads a combination has."""
+
+    words: int = 40
+    hidden: int = 256
+    batch: int = 128
+    learning_rate: float = 1e-3
+    heads: int = 8
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How many runs of a variant: ``singles`` heads screened at least, ``limit`` at most, until ``bad`` and ``good``
+    are found; ``combinations`` of each scenario; ``several``: networks with K random heads, by K. ``whole``: how many
+    combinations of a scenario go on to step 200 when they have learned, all if None.
+    """
+
+    singles: int
+    limit: int
+    bad: int
+    good: int
+    combinations: int
+    several: Mapping[int, int] = field(default_factory=dict)
+    whole: Mapping[Scenario, int] | None = None
+
+
+SCALES: dict[Preset, Scale] = {
+    "quick": Scale(words=12, hidden=32, batch=64, learning_rate=5e-3, heads=3),
+    "reduced": Scale(),
+    "paper": Scale(),
+}
+SAMPLES: dict[Preset, dict[Variant, Sample]] = {
+    "quick": {RELEASED: Sample(5, 10, 3, 1, 2, {2: 2}, {"all random": 2})},
+    "reduced": {RELEASED: Sample(20, 60, 10, 6, 20, {2: 20, 4: 20}, {"all random": 10})},
+    "paper": {RELEASED: Sample(60, 90, 14, 8, 20, {2: 60, 4: 60}), TEXT: Sample(20, 80, 14, 8, 10)},
+}
+
+
+# --- runs
+
+
+def make_spec(scale: Scale, variant: Variant, heads: Sequence[int], data_seed: int) -> RunSpec:
+    """The variant's network, its heads starting from these seeds, on permutations."""
+    return RunSpec(
+        task=CopyingSpec(distribution=PermutationsSpec(words=scale.words)),
+        model=variant.model.model_copy(
+            update={"hidden": scale.hidden, "heads": len(heads), "head_seeds": tuple(heads)}
+        ),
+        optimiser=AdamSpec(learning_rate=scale.learning_rate),
+        batch=scale.batch,
+        init_seed=BODY,
+        data_seed=data_seed,
+    )
+
+
+def make_job(label: str, spec: RunSpec, *, whole: bool) -> Job:
+    """200 updates, or only until it has learned unless it is to be ``whole``."""
+    stop = None if whole else LEARNED
+    return Job(label, spec, Schedule.every(EVERY, steps=WITHIN, stop_at=stop, checkpoint_every=WITHIN))
+
+
+def screening_job(scale: Scale, variant: Variant, head: int, data_seed: int, *, whole: bool = False) -> Job:
+    """One head alone."""
+    spec = make_spec(scale, variant, [head], data_seed)
+    return make_job(f"{variant.name}: head {head} alone, data seed {data_seed}", spec, whole=whole)
+
+
+# --- screening
+
+
+@dataclass(frozen=True)
+class Start:
+    """What is known of one head's start: its run on each data seed that it was trained on."""
+
+    head: int
+    runs: Mapping[int, Trained]
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it was trained on every data seed."""
+        return set(self.runs) == set(DATA_SEEDS)
+
+    @property
+    def label(self) -> Label:
+        """good if it learns on every data seed it was trained on, bad if on none."""
+        learned = {first_learned(run.rows) is not None for run in self.runs.values()}
+        return "mixed" if len(learned) > 1 else "good" if learned == {True} else "bad"
+
+    @property
+    def released_label(self) -> Label:
+        """The same by the released code's rule, under which failing is not yet bad."""
+        if self.label == "good":
+            return "good"
+        ends = [{row["step"]: row["accuracy"] for row in run.rows} for run in self.runs.values()]
+        return "bad" if all(end.get(RELEASED_STEP, 1.0) < RELEASED_BAD for end in ends) else "mixed"
+
+
+@dataclass(frozen=True)
+class Screened:
+    """How far screening has come: its jobs so far, the starts, and, once it is over, the heads for combinations."""
+
+    jobs: list[Job]
+    starts: list[Start]
+    over: bool
+
+    def heads(self, label: Label, most: int) -> list[int]:
+        """The first confirmed heads of a label."""
+        return [start.head for start in self.starts if start.confirmed and start.label == label][:most]
+
+
+def screen(scale: Scale, variant: Variant, sample: Sample, done: Mapping[str, Trained]) -> Screened:
+    """Screen heads in the order of their seeds until enough good and bad ones are confirmed, or ``limit`` is reached.
+
+    Which heads are confirmed follows from what was found on the first data seed, in the same order; what is still to be
+    trained is assumed to turn out as it began.
+    """
+    count = sample.singles
+    confirming: list[Job] = []
+    while True:
+        screening = [screening_job(scale, variant, head, DATA_SEEDS[0]) for head in range(count)]
+        if not all(job.spec.id in done for job in screening):
+            return Screened(screening + confirming, [], over=False)  # what earlier rounds asked for stays asked for
+        starts = [_start(scale, variant, head, done) for head in range(count)]
+        wanted = {"bad": sample.bad, "good": sample.good}
+        confirming, waiting = [], False
+        for start in starts:
+            first = "good" if first_learned(start.runs[DATA_SEEDS[0]].rows) is not None else "bad"
+            if wanted[first]:
+                confirming += [screening_job(scale, variant, start.head, seed) for seed in DATA_SEEDS[1:]]
+                waiting = waiting or not start.confirmed
+                wanted[first] -= not start.confirmed or start.label == first
+        if waiting or not any(wanted.values()) or count >= sample.limit:
+            return Screened(screening + confirming, starts, over=not waiting)
+        count = min(count + ROUND, sample.limit)
+
+
+def _start(scale: Scale, variant: Variant, head: int, done: Mapping[str, Trained]) -> Start:
+    runs = {seed: done.get(make_spec(scale, variant, [head], seed).id) for seed in DATA_SEEDS}
+    return Start(head, {seed: run for seed, run in runs.items() if run is not None})
+
+
+# --- combinations
+
+
+def random_heads(count: int, run: int) -> list[int]:
+    """Seeds of ``count`` heads that no other run has."""
+    first = 10_000 * count + run * count
+    return list(range(first, first + count))
+
+
+def drawn_heads(
+    scenario: Scenario, scale: Scale, variant: Variant, bad: Sequence[int], good: Sequence[int], run: int
+) -> list[int] | None:
+    """The heads of combination number ``run``, a good one last; None where too few heads were found."""
+    if scenario == "all random":
+        return random_heads(scale.heads, run)
+    goods = 1 if scenario == "one good" else 0
+    if len(bad) < scale.heads - goods or len(good) < goods:
+        return None
+    generator = numpy_generator(BODY, "heads", variant.name, scenario, run)
+    chosen = generator.choice(bad, scale.heads - goods, replace=False)
+    return [*map(int, chosen), *map(int, generator.choice(good, goods, replace=False))]
+
+
+def data_seed_of(run: int) -> int:
+    """Every combination has data of its own, on which no head was screened."""
+    return len(DATA_SEEDS) + run
+
+
+def combination_jobs(
+    order: Order, variant: Variant, bad: Sequence[int], good: Sequence[int]
+) -> dict[tuple[str, int], Job]:
+    """The jobs of all combinations and of all networks with a few random heads, by setting and number."""
+    scale, sample = SCALES[order.preset], SAMPLES[order.preset][variant]
+    jobs: dict[tuple[str, int], Job] = {}
+    for scenario in SCENARIOS:
+        # Eight random heads go on when they have learned: what they reach is compared with one head.
+        whole = sample.combinations if sample.whole is None else sample.whole.get(scenario, 0)
+        for run in order.first(range(sample.combinations)):
+            heads = drawn_heads(scenario, scale, variant, bad, good, run)
+            if heads is not None:
+                spec = make_spec(scale, variant, heads, data_seed_of(run))
+                jobs[scenario, run] = make_job(f"{variant.name}: {scenario}, {run}", spec, whole=run < whole)
+    for count, runs in sample.several.items():
+        for run in order.first(range(runs)):
+            spec = make_spec(scale, variant, random_heads(count, run), data_seed_of(run))
+            jobs[several(count), run] = make_job(f"{variant.name}: {several(count)}, {run}", spec, whole=False)
+    return jobs
+
+
+def several(count: int) -> str:
+    """What networks with so many random heads are called."""
+    return "1 random head" if count == 1 else f"{count} random heads"

@@ -1,0 +1,238 @@
+"""Optimal attention (P3 A.1): the attention of least loss, and where it does not follow the largest beta.
+
+The paper's three-word example, two outputs, and random logits of several sizes. What is measured of a set of logits
+(`measure`) does not know where they come from.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import torch
+from torch import Tensor
+
+from attnlab.lab.claims import Finding, Part, Preset, Verdict
+from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.pages.charts import COLOURS, INK, SIZE
+from attnlab.probes.optimal_attention import (
+    OptimalAttention,
+    attention_loss,
+    lexical_beta,
+    lexical_log_odds,
+    optimal_attention,
+)
+from attnlab.runs.loop import Trained
+from attnlab.seeds import torch_generator
+from attnlab.stats.intervals import wilson
+
+GAMMA = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))
+"""The paper's example: logits of three positions over three outputs, of which the first is right."""
+TOLERANCE = 1e-6
+NOTHING = 1e-3
+"""Attention that counts as none in the example."""
+LITTLE = 0.01
+"""Attention that counts as next to none on random logits."""
+DRAWS: dict[Preset, int] = {"quick": 200, "reduced": 2000, "paper": 5000}
+OUTPUTS: dict[Preset, tuple[int, ...]] = {
+    "quick": (2, 3, 10, 50),
+    "reduced": (2, 3, 5, 10, 20, 50),
+    "paper": (2, 3, 5, 10, 20, 50),
+}
+SCALES = (0.3, 1.0, 3.0, 10.0)
+"""Standard deviation of random logits."""
+LENGTHS = (3, 10, 30)
+CHUNK = 500
+
+
+@dataclass(frozen=True)
+class Logits:
+    """Logits of a set of predictions.
+
+    ``gamma (batch, length, outputs)``, ``gold (batch,)``, ``gamma_s (batch, outputs)``, and ``mask (batch, length)``,
+    True where there is a position.
+    """
+
+    gamma: Tensor
+    gold: Tensor
+    gamma_s: Tensor | None = None
+    mask: Tensor | None = None
+
+
+class OptimalAttentionExperiment(KnownRuns):
+    """The example, two outputs, and random logits."""
+
+    name = "optimal-attention"
+    title = "Does the best attention follow the largest beta?"
+    source = "P3 A.1"
+
+    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:  # noqa: ARG002
+        example = example_logits()
+        found = optimal_attention(example.gamma, example.gold, tolerance=TOLERANCE)
+        random = [
+            {"outputs": outputs, "scale": scale, "length": length}
+            | summarise(rows for part in draw(DRAWS[order.preset], outputs, scale, length) for rows in measure(part))
+            for outputs in OUTPUTS[order.preset]
+            for scale in SCALES
+            for length in LENGTHS
+        ]
+        return Result(
+            summary=tell(found, random),
+            tables={"example": example_table(example, found), "random": random},
+            figures=figures(random),
+            findings=decide(example, found),
+            notes=notes(order),
+            seeds={"random logits": [0]},
+        )
+
+
+# --- logits, and what is measured of them
+
+
+def example_logits() -> Logits:
+    """The paper's three positions and three outputs."""
+    return Logits(torch.tensor([GAMMA], dtype=torch.float64), torch.tensor([0]))
+
+
+def draw(count: int, outputs: int, scale: float, length: int) -> Iterator[Logits]:
+    """``count`` predictions with independent normal logits, the decoder's included, in parts that fit into memory."""
+    generator = torch_generator(0, "optimal-attention", outputs, str(scale), length)
+    for start in range(0, count, CHUNK):
+        batch = min(CHUNK, count - start)
+        gamma = torch.empty(batch, length, outputs, dtype=torch.float64).normal_(0, scale, generator=generator)
+        gamma_s = torch.empty(batch, outputs, dtype=torch.float64).normal_(0, scale, generator=generator)
+        yield Logits(gamma, torch.randint(outputs, (batch,), generator=generator), gamma_s)
+
+
+def measure(logits: Logits) -> Iterator[dict[str, Any]]:
+    """What is told of each prediction.
+
+    ``weight`` that the optimum gives to the position of largest beta, whether that is the ``first``, how many
+    ``positions`` it uses, what it ``gain``s over attending to the position of largest beta alone, and its ``gap``.
+    """
+    found = optimal_attention(logits.gamma, logits.gold, logits.gamma_s, mask=logits.mask, tolerance=TOLERANCE)
+    odds = lexical_log_odds(logits.gamma, logits.gold, logits.gamma_s)
+    if logits.mask is not None:
+        odds = odds.where(logits.mask, -torch.inf)
+    best = odds.argmax(1, keepdim=True)
+    alone = torch.zeros_like(found.alpha).scatter(1, best, 1.0)
+    gains = attention_loss(alone, logits.gamma.double(), logits.gold, logits.gamma_s) - found.loss
+    weight = found.alpha.gather(1, best)[:, 0]
+    columns = (
+        weight,
+        found.alpha.argmax(1) == best[:, 0],
+        (found.alpha > LITTLE).sum(1),
+        gains,
+        found.gap,
+        found.reached,
+    )
+    names = ("weight", "first", "positions", "gain", "gap", "reached")
+    for values in zip(*(column.tolist() for column in columns), strict=True):
+        yield dict(zip(names, values, strict=True))
+
+
+def summarise(rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """Rates with their Wilson intervals, and means, over predictions."""
+    measured = list(rows)
+    n = len(measured)
+    little = sum(row["weight"] < LITTLE for row in measured)
+    first = sum(row["first"] for row in measured)
+    little_low, little_high = wilson(little, n)
+    first_low, first_high = wilson(first, n)
+    return {
+        "draws": n,
+        "nothing": little / n,
+        "nothing_low": little_low,
+        "nothing_high": little_high,
+        "first": first / n,
+        "first_low": first_low,
+        "first_high": first_high,
+        "one_position": sum(row["positions"] == 1 for row in measured) / n,
+        "mean_positions": sum(row["positions"] for row in measured) / n,
+        "mean_gain": sum(row["gain"] for row in measured) / n,
+        "largest_gap": max(row["gap"] for row in measured),
+        "not_reached": sum(not row["reached"] for row in measured),
+    }
+
+
+# --- claims
+
+
+def decide(example: Logits, found: OptimalAttention) -> tuple[Finding, ...]:
+    """The verdict on the example; `claims.toml` says the rule in words. Claims about real logits need translation."""
+    return (Finding("attention-optimum-example", (nothing_to_largest(example, found),)),)
+
+
+def nothing_to_largest(example: Logits, found: OptimalAttention) -> Part:
+    """Holds if the optimum gives the position of largest beta less than 1e-3, to a gap of 1e-6."""
+    beta = lexical_beta(example.gamma, example.gold)[0]
+    weight, gap = float(found.alpha[0, beta.argmax()]), float(found.gap[0])
+    verdict: Verdict = "undecided" if gap > TOLERANCE else "holds" if weight < NOTHING else "fails"
+    told = ", ".join(f"{value:.4f}" for value in found.alpha[0].tolist())
+    detail = (
+        f"Optimal attention ({told}) where beta is ({', '.join(f'{b:.4f}' for b in beta.tolist())}); gap {gap:.0e}."
+    )
+    return Part("three words", verdict, weight, None, "one example", detail)
+
+
+# --- tables, words and figures
+
+
+def example_table(example: Logits, found: OptimalAttention) -> Table:
+    """beta, optimal attention, and the loss of attending to each position alone."""
+    beta = lexical_beta(example.gamma, example.gold)[0].tolist()
+    return [
+        {
+            "position": k + 1,
+            "beta": b,
+            "alpha_opt": a,
+            "loss_alone": float(-torch.tensor(b).log()),
+            "loss": found.loss.item(),
+        }
+        for k, (b, a) in enumerate(zip(beta, found.alpha[0].tolist(), strict=True))
+    ]
+
+
+def tell(found: OptimalAttention, random: Sequence[Mapping[str, Any]]) -> str:
+    """The result in plain words."""
+    told = ", ".join(f"{value:.3f}" for value in found.alpha[0].tolist())
+    two = [row for row in random if row["outputs"] == 2]
+    more = [row for row in random if row["outputs"] > 2]
+    worst = max(more, key=lambda row: row["nothing"])
+    agreeing = sum(row["first"] * row["draws"] for row in two) / sum(row["draws"] for row in two)
+    return (
+        f"In the paper's example the optimal attention is ({told}). With two outputs it is largest at the largest beta "
+        f"in {agreeing:.2%} of random draws. With more, the position of largest beta gets less than {LITTLE:.0%} in "
+        f"{min(row['nothing'] for row in more):.1%} to {worst['nothing']:.1%} of random draws, most often with "
+        f"{worst['outputs']} outputs, {worst['length']} positions and logits of scale {worst['scale']:g}."
+    )
+
+
+def notes(order: Order) -> tuple[str, ...]:
+    """What a reader should know about how it was run."""
+    return (
+        f"Every optimum is found to a gap of {TOLERANCE:g}: its loss is at most that far above the least, and at "
+        "most by that share of it.",
+        "Random logits are independent normal numbers, unlike those of a trained model; they say what is possible.",
+        "Claims about Multi30k need a translation model and stay undecided here.",
+        f"{order.preset}: {DRAWS[order.preset]} draws for each number of outputs, scale and length.",
+    )
+
+
+def figures(random: Sequence[Mapping[str, Any]]) -> dict[str, alt.TopLevelMixin]:
+    """How often the position of largest beta gets next to nothing, with intervals."""
+    base = alt.Chart().encode(
+        x=alt.X("outputs:Q", title="outputs", scale=alt.Scale(type="log")),
+        color=alt.Color("scale:N", title="scale of logits", scale=alt.Scale(range=list(COLOURS))),
+    )
+    rate = base.mark_line(point=True, strokeWidth=1).encode(
+        y=alt.Y("nothing:Q", title="largest β gets less than 1 %", axis=alt.Axis(format="%"))
+    )
+    bars = base.mark_rule(strokeWidth=1).encode(y=alt.Y("nothing_low:Q", title=""), y2="nothing_high:Q")
+    drawn = (
+        alt.layer(bars, rate, data=alt.InlineData(values=[dict(row) for row in random]))
+        .properties(**SIZE)
+        .facet(column=alt.Column("length:N", title="positions"))
+        .properties(title=alt.TitleParams("Random logits", anchor="start", fontSize=14, color=INK))
+    )
+    return {"random": drawn}

@@ -1,0 +1,60 @@
+"""What is measured at an evaluation of a sequence-to-sequence run."""
+
+import torch
+from torch import Tensor
+
+from attnlab.data.batch import PairBatch
+from attnlab.models.seq2seq import Prediction
+
+Row = dict[str, float]
+
+
+def pair_metrics(prediction: Prediction, batch: PairBatch) -> Row:
+    """Averages over all output words of the batch.
+
+    ``loss``: -log p(y_t). ``accuracy``: share of words whose most likely output is right. ``attention_entropy``: in
+    nats, the heads' mean. Where the task knows the right input position of every output word also:
+    ``attention_accuracy``, ``attention_one_before``, ``attention_one_after``: share of output words whose largest
+    attention (mean over heads) is there, or one position to either side; ``probe_accuracy``: the same for the lexical
+    probe beta; ``attention_mean`` and ``probe_mean``: mean alpha and mean beta at the right position;
+    ``probe_entropy``: in nats, of beta by its sum over positions.
+    """
+    inside = _inside(batch)
+    chosen = prediction.log_probabilities.gather(-1, batch.target.unsqueeze(-1)).squeeze(-1)  # (batch, target)
+    right = prediction.log_probabilities.argmax(-1) == batch.target
+    entropy = torch.special.entr(prediction.attention).sum(-1).mean(1)  # (batch, target)
+    measured = {"loss": -chosen, "accuracy": right, "attention_entropy": entropy}
+    if batch.position is not None:
+        alpha, position = prediction.alpha, batch.position
+        measured["attention_accuracy"] = top_share(alpha, position)
+        measured["attention_one_before"] = top_share(alpha, position - 1)
+        measured["attention_one_after"] = top_share(alpha, position + 1)
+        at = position.expand(alpha.shape[:2]).unsqueeze(-1)
+        measured["attention_mean"] = alpha.gather(-1, at).squeeze(-1)
+        if prediction.lexical is not None:
+            measured["probe_accuracy"] = top_share(prediction.lexical, position)
+            measured["probe_mean"] = prediction.lexical.gather(-1, at).squeeze(-1).exp()
+            measured["probe_entropy"] = torch.special.entr(prediction.lexical.softmax(-1)).sum(-1)
+    return {name: float(values[inside].double().mean()) for name, values in measured.items()}
+
+
+def top_share(field: Tensor, position: Tensor) -> Tensor:
+    """For each output word, 1 if ``position`` has the largest value of ``field``, 0 if not: (batch, target).
+
+    Positions that tie for the largest value share the 1, which is what breaking ties at random gives on average: a
+    uniform field scores 1/L. A position outside the input scores 0. ``field``: (batch, target, source), ``position``:
+    (target,), or (batch, target) where it differs between examples.
+    """
+    source = field.shape[-1]
+    largest = field == field.amax(-1, keepdim=True)
+    known = (position >= 0) & (position < source)
+    at = position.clamp(0, source - 1).expand(field.shape[:2]).unsqueeze(-1)
+    hit = largest.gather(-1, at).squeeze(-1) & known
+    return hit.double() / largest.sum(-1)
+
+
+def _inside(batch: PairBatch) -> Tensor:
+    """Which output positions count: (batch, target)."""
+    if batch.target_lengths is None:
+        return torch.ones_like(batch.target, dtype=torch.bool)
+    return torch.arange(batch.target.shape[1], device=batch.target.device) < batch.target_lengths[:, None]

@@ -1,0 +1,1 @@
+"""The keyword task (P3 6.1)."""

@@ -1,0 +1,1 @@
+"""Labelled texts (P3 2.4)."""

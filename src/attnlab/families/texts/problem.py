@@ -1,0 +1,149 @@
+"""Runs on labelled texts brought to life: the attention classifier of P3 2.4 and the bag-of-words proxy of P3 2.3."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from attnlab.data.batch import Bags
+from attnlab.data.labelled_text import Corpus
+from attnlab.families.copying.metrics import Row
+from attnlab.fields import ScoreField
+from attnlab.models.classifier import Classifier, log_probabilities
+from attnlab.models.proxy import TextProxy
+from attnlab.models.trained import choose_trained
+from attnlab.probes.texts import padded, text_fields
+from attnlab.runs.model_spec import ClassifierSpec, ProxySpec
+from attnlab.runs.spec import RunSpec
+from attnlab.runs.task_spec import LabelledTextSpec
+from attnlab.seeds import numpy_generator
+
+SPLITS = ("valid", "train")
+"""Whose fields an evaluation keeps: the validation texts', and those of as many training texts."""
+
+
+def drawn_rows(texts: int, batch: int, seed: int, step: int) -> Tensor:
+    """Which texts update number ``step`` sees: the next of an order drawn anew for every pass over all texts."""
+    a_pass = -(-texts // batch)
+    order = numpy_generator(seed, "pass", step // a_pass).permutation(texts)
+    first = step % a_pass * batch
+    return torch.from_numpy(order[first : first + batch])
+
+
+def evaluated(corpus: Corpus, most: int) -> dict[str, Bags]:
+    """The texts that evaluations read: at most ``most`` validation texts, and as many training texts.
+
+    Which they are is the same for all runs on a corpus, since fields are compared between runs.
+    """
+    count = min(most, len(corpus.valid))
+
+    def drawn(texts: Bags, purpose: str) -> Bags:
+        rows = numpy_generator(0, purpose).permutation(len(texts))[:count]
+        return texts.select(torch.from_numpy(np.sort(rows)))
+
+    return {"valid": drawn(corpus.valid, "validation sample"), "train": drawn(corpus.train, "training sample")}
+
+
+class ClassifierProblem:
+    """Mean negative log-likelihood of the right classes of a batch of texts."""
+
+    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+        assert isinstance(spec.task, LabelledTextSpec)
+        assert isinstance(spec.model, ClassifierSpec)
+        corpus = spec.task.build()
+        self.spec, self.device, self.texts = spec, device, corpus.train
+        self.batch = len(corpus.train) if spec.batch is None else spec.batch
+        self.evaluated = evaluated(corpus, spec.evaluation_batch)
+        self.model: Classifier = spec.model.build(corpus.words, len(corpus.classes), spec.init_seed).to(device)
+        self._trained = choose_trained(self.model, self.model.score_parameters(), spec.train)
+        self._fields: pa.Table | None = None
+
+    def trained_parameters(self) -> dict[str, nn.Parameter]:
+        return self._trained
+
+    def loss(self, step: int) -> Tensor:
+        batch = padded(self.texts, drawn_rows(len(self.texts), self.batch, self.spec.data_seed, step))
+        self.model.train()
+        seen = self.model(batch.tokens.to(self.device), batch.lengths.to(self.device))
+        loss: Tensor = functional.nll_loss(seen.log_probabilities, batch.labels.to(self.device))
+        return loss
+
+    def evaluate(self, step: int) -> Row:  # noqa: ARG002 (the texts are the same at every step)
+        """``loss``, ``accuracy`` and ``entropy`` (attention's, as a share of its largest, log L) on the validation
+        texts, the same with ``train_`` on the training sample; keeps both splits' fields.
+        """
+        row: Row = {}
+        columns: dict[str, list[Any]] = {"split": [], "alpha": [], "gamma": []}
+        for split in SPLITS:
+            texts = self.evaluated[split]
+            fields = text_fields(self.model, texts)
+            measured = {"loss": fields.loss, "accuracy": fields.accuracy, "entropy": relative_entropy(fields.alpha)}
+            row |= {name if split == "valid" else f"train_{name}": value for name, value in measured.items()}
+            columns["split"].append(pa.array([split] * len(texts)).dictionary_encode())
+            for name in ("alpha", "gamma"):
+                columns[name].append(_ragged(getattr(fields, name)))
+        if self.spec.model.kind == "classifier" and self.spec.model.attention == "uniform":
+            del columns["alpha"]  # 1/L everywhere
+        self._fields = pa.table({name: pa.chunked_array(parts) for name, parts in columns.items()})
+        return row
+
+    def fields(self) -> pa.Table | None:
+        """A row for each text of both splits: ``split``, ``alpha`` (not of uniform attention) and ``gamma``."""
+        kept, self._fields = self._fields, None
+        return kept
+
+
+class ProxyProblem:
+    """The same loss for the bag-of-words proxy."""
+
+    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+        assert isinstance(spec.task, LabelledTextSpec)
+        assert isinstance(spec.model, ProxySpec)
+        corpus = spec.task.build()
+        self.spec, self.device, self.texts = spec, device, corpus.train
+        self.batch = len(corpus.train) if spec.batch is None else spec.batch
+        self.evaluated = evaluated(corpus, spec.evaluation_batch)
+        self.model: TextProxy = spec.model.build(len(corpus.words), len(corpus.classes), spec.init_seed).to(device)
+
+    def trained_parameters(self) -> dict[str, nn.Parameter]:
+        return dict(self.model.named_parameters())
+
+    def loss(self, step: int) -> Tensor:
+        rows = drawn_rows(len(self.texts), self.batch, self.spec.data_seed, step)
+        texts = self.texts.select(rows).to(self.device)
+        return functional.nll_loss(self.model(texts.words, texts.offsets), texts.labels)
+
+    @torch.no_grad()
+    def evaluate(self, step: int) -> Row:  # noqa: ARG002 (the texts are the same at every step)
+        """``loss`` and ``accuracy`` on the validation texts, the same with ``train_`` on the training sample."""
+        row: Row = {}
+        for split, texts in self.evaluated.items():
+            told = log_probabilities(self.model.text_scores(texts.words, texts.offsets))
+            name = "" if split == "valid" else "train_"
+            row[f"{name}loss"] = float(functional.nll_loss(told.double(), texts.labels))
+            row[f"{name}accuracy"] = float((told.argmax(1) == texts.labels).double().mean())
+        return row
+
+    @torch.no_grad()
+    def fields(self) -> pa.Table:
+        """``score_k``: what every word, by id, adds to logit k."""
+        scores = self.model.word_scores().cpu().numpy()
+        return pa.table({f"score_{k}": column for k, column in enumerate(scores.T)})
+
+
+def relative_entropy(alpha: ScoreField) -> float:
+    """Mean over texts of attention's entropy by log L, its largest; texts of one word, whose entropy is 0, left out."""
+    several = alpha.lengths > 1
+    if not several.any():
+        return 0.0
+    parts = -alpha.values * np.log(np.maximum(alpha.values, 1e-45))
+    entropy = np.add.reduceat(parts, alpha.offsets[:-1])
+    return float((entropy[several] / np.log(alpha.lengths[several])).mean())
+
+
+def _ragged(field: ScoreField) -> pa.Array:
+    values = pa.array(field.values.astype(np.float32))
+    return pa.ListArray.from_arrays(pa.array(field.offsets.astype(np.int32)), values)

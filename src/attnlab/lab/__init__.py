@@ -1,0 +1,1 @@
+"""The laboratory: experiments, results, claims and their pages."""

@@ -1,0 +1,127 @@
+"""The page of an experiment's result: what was asked, what came out, how each claim was decided, all figures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from attnlab.errors import UsageError
+from attnlab.lab.claims import Finding, differing, load_claims
+from attnlab.lab.experiment import Experiment, RowedExperiment
+from attnlab.lab.paper_figure import page_words
+from attnlab.lab.written import WrittenResult, chart_title, in_words, strongest
+from attnlab.pages.page import Section, write_page
+
+PAGE = "report.html"
+LONGEST_TABLE = 40
+"""Longer tables are named, not shown: they are for programs."""
+MOST_PARTS = 8
+"""Parts of verdicts that are shown; a table of more stands folded."""
+
+VERDICTS_IN_WORDS = {
+    "holds": "It holds in these runs.",
+    "fails": "It fails in these runs.",
+    "undecided": "These runs do not decide it.",
+}
+
+
+def write_report(experiment: Experiment, folder: Path) -> Path:
+    """Write ``report.html`` into the experiment's results ``folder`` from what is there, and say where it is."""
+    if isinstance(experiment, RowedExperiment):
+        return experiment.report(folder)
+    results = strongest(folder)
+    if not results:
+        raise UsageError(f"{folder} has no result to report on; run the experiment first.")
+    (result,) = results
+    words = page_words(experiment.name)
+    sections = _claims(result)
+    if words.figure is not None:
+        sections.append(words.figure.section(result))
+    told = Section("What came out, in numbers", paragraphs(result))
+    sections += [*figures(result), told, *_parts(result), *_tables(result), how_it_was_run(result)]
+    path = folder / PAGE
+    lead = f"{words.question} Source: {experiment.source}. Run {result.name}."
+    write_page(path, experiment.title, lead.strip(), sections)
+    return path
+
+
+def decisions(results: Sequence[WrittenResult], column: str) -> list[dict[str, str]]:
+    """Each part of each claim of ``results``, which are named in ``column``."""
+    return [
+        {
+            "claim": finding.claim,
+            **({column: result.name} if column else {}),
+            "part": part.name,
+            "verdict": part.verdict,
+            "effect": "" if part.effect is None else f"{part.effect:.3g}",
+            "95 % interval": "" if part.interval is None else f"{part.interval[0]:.3g} to {part.interval[1]:.3g}",
+            "over": part.over,
+            "numbers": part.detail,
+        }
+        for result in results
+        for finding in result.findings()
+        for part in finding.parts
+    ]
+
+
+def figures(result: WrittenResult) -> list[Section]:
+    """A section for each figure, headed by what it shows; a row's by its name before that."""
+    before = f"{result.name}: " if result.row else ""
+    return [
+        Section(before + chart_title(chart, name).removeprefix(f"{result.row}: "), chart=chart)
+        for name, chart in result.charts()
+    ]
+
+
+def how_it_was_run(result: WrittenResult) -> Section:
+    """What a reader should know about it, the command that repeats it, and its seeds."""
+    document = result.document
+    seeds = "; ".join(f"{role} {', '.join(map(str, values))}" for role, values in document["seeds"].items())
+    ran = f"{document['command']}; seeds: {seeds or 'none'}; {document['training_seconds']:.0f} seconds of training."
+    if recalled := document.get("recalled_runs"):
+        told = ", ".join(f"{len(runs)} of {source}" for source, runs in recalled.items())
+        ran += f" Not trained anew, but taken as another result has measured them: {told}."
+    heading = f"{result.name}: how it was run" if result.row else "How it was run"
+    return Section(heading, [*document["notes"], ran])
+
+
+def paragraphs(result: WrittenResult) -> list[str]:
+    """The summary, with a paragraph for each setting that it tells of, as ``setting: ...``."""
+    told: str = result.document["summary"]
+    for name in result.document["seeds"]:
+        told = told.replace(f". {name}: ", f".\n{name}: ")
+    return told.split("\n")
+
+
+def _claims(result: WrittenResult) -> list[Section]:
+    """What is claimed, by whom, and how it stands."""
+    told = [_told(finding) for finding in result.findings()]
+    return [Section("What is claimed, and how it stands", told)] if told else []
+
+
+def _parts(result: WrittenResult) -> list[Section]:
+    """Each part of each verdict with its numbers."""
+    table = decisions([result], "")
+    folded = f"{len(table)} parts with their numbers" if len(table) > MOST_PARTS else ""
+    return [Section("How each claim was decided", table=table, folded=folded)] if table else []
+
+
+def _told(finding: Finding) -> str:
+    claims = {claim.id: claim for claim in load_claims()}
+    verdict = VERDICTS_IN_WORDS[finding.verdict]
+    if told := differing(finding.parts):
+        verdict = f"{verdict.rstrip('.')}: {told}."
+    if (claim := claims.get(finding.claim)) is None:  # of an experiment that is not part of attnlab
+        return f"{finding.claim}: {verdict}"
+    statement = claim.statement.rstrip(".")
+    return f"{statement[0].upper()}{statement[1:]} ({claim.source}). {verdict}"
+
+
+def _tables(result: WrittenResult) -> list[Section]:
+    """Short tables, and where the others are."""
+    read = {name: result.table(name) for name in result.document["tables"]}
+    short = {name: table for name, table in read.items() if 0 < len(table) <= LONGEST_TABLE}
+    sections = [Section(f"Table: {in_words(name)}", table=table) for name, table in short.items()]
+    long = [name for name in read if name not in short]
+    if long:
+        places = ", ".join(f"{result.preset}/tables/{name}.csv" for name in long)
+        sections.append(Section("More tables", [f"Every digit lies beside this page: {places}."]))
+    return sections

@@ -1,0 +1,129 @@
+"""What a page says beside a result's own figures: its question, and the paper's figure drawn from our runs.
+
+The words and readings stand in ``pages.toml``. Ours shows the same quantities as the paper's figure in the same
+colours, every seed a line; black marks are what can be read off the original. Of most only the text is known.
+"""
+
+import tomllib
+from functools import cache
+from importlib import resources
+
+import altair as alt
+from pydantic import BaseModel, ConfigDict
+
+from attnlab.lab.written import WrittenResult
+from attnlab.pages.charts import INK
+from attnlab.pages.page import Section
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Mark(_Record):
+    """A reading: from ``x`` to ``x2`` and from ``y`` to ``y2``, a point where these are left out."""
+
+    x: float
+    y: float
+    x2: float | None = None
+    y2: float | None = None
+
+
+class Series(_Record):
+    """The lines of one colour: column ``y`` of the table's lines that have the values ``where``, one line a seed."""
+
+    label: str
+    colour: str
+    where: dict[str, str]
+    y: str
+    marks: tuple[Mark, ...] = ()
+
+
+class PaperFigure(_Record):
+    """A figure of a paper: what it ``shows`` in our words, and how to draw it from a result's ``table``."""
+
+    name: str
+    shows: str
+    table: str
+    x_end: float
+    x_title: str
+    y_title: str
+    y_domain: tuple[float, float] | None = None
+    series: tuple[Series, ...]
+
+    def section(self, result: WrittenResult) -> Section:
+        """What the paper's figure shows, and ours in the same axes, as far as these are known."""
+        marked = any(series.marks for series in self.series)
+        known = (
+            "Black marks are what can be read off the original."
+            if marked
+            else "No values of the original could be had, nor how far its axes go: only ours is drawn."
+        )
+        told = f"Lines: our runs {result.name}, every seed. {known}"
+        return Section(f"{self.name}, drawn from our runs", [self.shows], chart=self.chart(result), caption=told)
+
+    def chart(self, result: WrittenResult) -> alt.LayerChart:
+        """Lines of every seed up to the figure's end, and the original's marks."""
+        table = result.lines(self.table)
+        rows = [
+            {"seed": line.get("seed", ""), "series": series.label, "x": float(line["step"]), "y": float(line[series.y])}
+            for series in self.series
+            for line in table
+            if all(line[column] == value for column, value in series.where.items())
+            and line[series.y]
+            and float(line["step"]) <= self.x_end
+        ]
+        domain = [series.label for series in self.series]
+        x = alt.X("x:Q", title=self.x_title, scale=alt.Scale(domain=[0, self.x_end]))
+        y = alt.Y("y:Q", title=self.y_title, scale=alt.Scale(domain=self.y_domain) if self.y_domain else alt.Scale())
+        lines = (
+            alt.Chart(alt.InlineData(values=rows))
+            .mark_line(strokeWidth=1.2, opacity=0.55)
+            .encode(
+                x=x,
+                y=y,
+                detail="seed:N",
+                color=alt.Color(
+                    "series:N",
+                    title=None,
+                    scale=alt.Scale(domain=domain, range=[series.colour for series in self.series]),
+                    legend=alt.Legend(orient="top", labelLimit=260),
+                ),
+                tooltip=["series:N", "seed:N", alt.Tooltip("x:Q", title="step"), alt.Tooltip("y:Q", format=".3f")],
+            )
+        )
+        read_off = [(series.label, mark) for series in self.series for mark in series.marks]
+        layers = [lines, *(_drawn(label, mark, x, y) for label, mark in read_off)]
+        title = alt.TitleParams(self.name, anchor="start", fontSize=14, color=INK)
+        return alt.LayerChart(layer=layers, width=420, height=280, title=title)
+
+
+def _drawn(label: str, mark: Mark, x: alt.X, y: alt.Y) -> alt.Chart:
+    """A reading of the series ``label``: a black diamond, or a rule where it is a range."""
+    read = mark.model_dump(exclude_none=True)
+    data = alt.InlineData(values=[{"series": label, **read}])
+    chart: alt.Chart = alt.Chart(data).encode(x=x, y=y, tooltip=["series:N", *(f"{name}:Q" for name in read)])
+    if mark.x2 is None and mark.y2 is None:
+        chart = chart.mark_point(color="black", shape="diamond", filled=True, size=45, opacity=1)
+    else:
+        ends = {name: f"{name}:Q" for name in ("x2", "y2") if getattr(mark, name) is not None}
+        chart = chart.mark_rule(color="black", strokeWidth=2.5).encode(**ends)
+    return chart
+
+
+class PageWords(_Record):
+    """What the page of an experiment's result says of itself."""
+
+    question: str = ""
+    figure: PaperFigure | None = None
+
+
+def page_words(experiment: str) -> PageWords:
+    """Those of ``experiment``; empty for one that ``pages.toml`` does not have, such as a user's own."""
+    return _registry().get(experiment, PageWords())
+
+
+@cache
+def _registry() -> dict[str, PageWords]:
+    text = resources.files("attnlab.lab").joinpath("pages.toml").read_text(encoding="utf-8")
+    return {name: PageWords.model_validate(entry) for name, entry in tomllib.loads(text).items()}

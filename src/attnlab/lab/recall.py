@@ -1,0 +1,127 @@
+"""``--recall``: runs that a result has measured, taken as they stand in its tables instead of being trained again.
+
+A result keeps every measurement of its runs, to the last digit (``curves``), beside their ids (a table with the column
+``run``). An id names all that decides a run's course, so a run asked for under the same id is that run. What results do
+not keep is weights: an experiment that reads these has to train.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attnlab.errors import UsageError
+from attnlab.families.copying.metrics import Row
+from attnlab.lab.claims import PRESETS
+from attnlab.lab.experiment import Experiment
+from attnlab.lab.result import read_result
+from attnlab.runs.engine import Job
+from attnlab.runs.loop import Trained, measured
+
+RECALLING = ("copying", "mixture", "even-steps", "symmetry", "mirror", "rescue", "forecast-copying", "early-verdict")
+"""The experiments that read measurements of runs on copying, and no weights."""
+
+CURVES = "curves"
+NAMED_BY = (("setting", "seed"), ("remedy", "seed"))
+"""The columns by which a table of ids and the curves name a run; `rescue` has remedies."""
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """Rows by run id and step, and of each run the first result, as ``experiment/preset``, that has measured it."""
+
+    rows: Mapping[str, Mapping[int, Row]] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def find(self, job: Job) -> Trained | None:
+        """The run if all that ``job`` wants of it was measured, else None."""
+        return measured(job.spec, job.schedule, self.rows.get(job.spec.id, {}))
+
+    def used(self, runs: Mapping[str, Trained]) -> dict[str, list[str]]:
+        """By result, which of ``runs`` were taken from it."""
+        found: dict[str, list[str]] = {}
+        for id, run in runs.items():
+            if run.run is None and id in self.sources:
+                found.setdefault(self.sources[id], []).append(id)
+        return found
+
+
+def check_recalling(experiment: Experiment) -> None:
+    """A UsageError where ``--recall`` has nothing to give."""
+    if experiment.name not in RECALLING:
+        raise UsageError(
+            f"--recall hands over measurements of runs on copying, without weights, which {experiment.name} cannot do "
+            f"with; it is for {', '.join(RECALLING)}."
+        )
+
+
+def recall(results: Path) -> Recalled:
+    """What all results below the folder ``results`` have measured.
+
+    Runs that went on in another environment than they began in are left out, and so are results of runs that were
+    ended early.
+    """
+    if not results.is_dir():
+        raise UsageError(f"There is no folder {results} to recall runs from; --recall names one of results.")
+    rows: dict[str, dict[int, Row]] = {}
+    sources: dict[str, str] = {}
+    for place in sorted(results.glob("*/*/result.json")):
+        folder = place.parent
+        if folder.name not in PRESETS:
+            continue
+        source, inexact = f"{folder.parent.name}/{folder.name}", set(read_result(folder).get("inexact_runs", ()))
+        for id, of_run in _runs_of(folder).items():
+            if id not in inexact:
+                known = rows.setdefault(id, {})
+                for step, row in of_run.items():
+                    if len(row) > len(known.get(step, ())):  # an older result may lack a measure
+                        known[step] = row
+                sources.setdefault(id, source)
+    if not rows:
+        raise UsageError(f"No result below {results} has measurements of runs: tables/{CURVES}.csv and a table of ids.")
+    return Recalled(rows, sources)
+
+
+def _runs_of(folder: Path) -> dict[str, dict[int, Row]]:
+    """The rows of a result's runs, by id and step; none where it has no curves or names no runs."""
+    path = folder / "tables" / f"{CURVES}.csv"
+    if not path.is_file():
+        return {}
+    ids: dict[tuple[str, ...], str] | None = None
+    found: dict[str, dict[int, Row]] = {}
+    for line, cells in _lines(path):
+        names = next((names for names in NAMED_BY if set(names) <= set(cells)), None)
+        if names is None:
+            return {}
+        ids = _ids(folder, names) if ids is None else ids
+        id = ids.get(tuple(cells.pop(name) for name in names))
+        if id is None:
+            continue
+        try:
+            row: Row = {name: float(value) for name, value in cells.items() if value not in ("", None)}
+            step = int(cells["step"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{path}, line {line}: {error}; a step and numbers are right there.") from None
+        found.setdefault(id, {})[step] = {**row, "step": step}
+    return found
+
+
+def _ids(folder: Path, names: tuple[str, ...]) -> dict[tuple[str, ...], str]:
+    """Run ids by what names them, from the table that has both for the most runs; others are of some of them."""
+    ids: dict[tuple[str, ...], str] = {}
+    for path in sorted((folder / "tables").glob("*.csv")):
+        named = [cells for _, cells in _lines(path) if {*names, "run"} <= set(cells)]
+        if len(named) > len(ids):
+            ids = {tuple(cells[name] for name in names): cells["run"] for cells in named}
+    return ids
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a table, each with its line."""
+    try:
+        with path.open(newline="", encoding="utf-8") as lines:
+            reader = csv.DictReader(lines)
+            for cells in reader:
+                yield reader.line_num, cells
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{path} is not a table of ours: {error}.") from None

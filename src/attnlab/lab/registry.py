@@ -1,0 +1,92 @@
+"""All experiments by name. Each is imported when it is asked for: together they need half of scientific Python."""
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+
+from attnlab.errors import UsageError
+from attnlab.lab.experiment import Experiment
+from attnlab.own import find_own
+
+CLASSES = {
+    "copying": "copying.experiment:Copying",
+    "multihead": "multihead.experiment:Multihead",
+    "rescue": "rescue.experiment:Rescue",
+    "mixture": "mixture.experiment:Mixture",
+    "permuting": "permuting.experiment:Permuting",
+    "even-steps": "even_steps.experiment:EvenSteps",
+    "symmetry": "symmetry.experiment:Symmetry",
+    "mirror": "mirror.experiment:Mirror",
+    "early-verdict": "early_verdict.experiment:EarlyVerdict",
+    "locality": "locality.experiment:Locality",
+    "knowledge-first": "knowledge_first.experiment:KnowledgeFirst",
+    "agreement": "agreement.experiment:AgreementExperiment",
+    "frozen-lexicon": "frozen_lexicon.experiment:FrozenLexicon",
+    "logistic-proxy": "logistic_proxy.experiment:LogisticProxy",
+    "uniform-overtraining": "uniform_overtraining.experiment:UniformOvertraining",
+    "saliency": "saliency.experiment:Saliency",
+    "sms": "sms.experiment:Sms",
+    "embeddings": "embeddings.experiment:Embeddings",
+    "forecast-copying": "forecast_copying.experiment:ForecastCopying",
+    "forecast-text": "forecast_text.experiment:ForecastText",
+    "count-tables": "count_tables.experiment:CountTables",
+    "alignment": "alignment.experiment:Alignments",
+    "topic-words": "topic_words.experiment:TopicWords",
+    "topic-ablation": "topic_ablation.experiment:TopicAblation",
+    "topic-capacity": "topic_capacity.experiment:TopicCapacity",
+    "topic-query": "topic_query.experiment:TopicQuery",
+    "topic-sst": "topic_sst.experiment:TopicSst",
+    "gated-toy": "gated_toy.experiment:GatedToy",
+    "init-derivative": "init_derivative.experiment:InitDerivative",
+    "optimal-attention": "optimal_attention.experiment:OptimalAttentionExperiment",
+}
+"""Where each experiment's class stands below this package."""
+
+
+class Experiments(Mapping[str, Experiment]):
+    """The experiments of `CLASSES`, by name."""
+
+    def __getitem__(self, name: str) -> Experiment:
+        return _made(CLASSES[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(CLASSES)
+
+    def __len__(self) -> int:
+        return len(CLASSES)
+
+
+@cache
+def _made(place: str) -> Experiment:
+    experiment: Experiment = find_own(f"attnlab.experiments.{place}")()
+    return experiment
+
+
+EXPERIMENTS = Experiments()
+
+
+def own_experiment(name: str) -> Experiment:
+    """An experiment of the user's own, ``module:Class``; see docs/extend.md."""
+    made = find_own(name)()
+    missing = [part for part in ("name", "title", "source", "plan", "at_most", "analyse") if not hasattr(made, part)]
+    if missing:
+        raise UsageError(f"{name} is no experiment: it has no {' and no '.join(missing)}.")
+    experiment: Experiment = made
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", str(experiment.name)) or experiment.name in EXPERIMENTS:
+        raise UsageError(
+            f"{name} calls itself {experiment.name!r}; small letters, digits and hyphens are right, and no name that "
+            "is taken: it becomes a folder of results."
+        )
+    return experiment
+
+
+def find_experiment(name: str) -> Experiment:
+    """The experiment called ``name``, or one of the user's own named ``module:Class``."""
+    if name in EXPERIMENTS:
+        return EXPERIMENTS[name]
+    if ":" in name:
+        return own_experiment(name)
+    close = get_close_matches(name, EXPERIMENTS, n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    raise UsageError(f"There is no experiment {name!r}; experiments are {', '.join(EXPERIMENTS)}.{hint}")

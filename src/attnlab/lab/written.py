@@ -1,0 +1,100 @@
+"""Results as they lie on disk, read for pages: nothing is trained or decided again."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import UsageError
+from attnlab.lab.claims import PRESETS, Finding
+from attnlab.lab.result import read_result
+from attnlab.pages.charts import Description
+
+
+@dataclass(frozen=True)
+class WrittenResult:
+    """A result folder. ``row``: which one, of an experiment with rows; else empty."""
+
+    preset: str
+    row: str
+    folder: Path
+    document: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The row, if there is one, and the preset it was run at."""
+        return f"{self.row} ({self.preset})" if self.row else f"at {self.preset}"
+
+    def lines(self, name: str) -> list[dict[str, str]]:
+        """One of its tables as written; none if this result has no such table."""
+        path = self.folder / "tables" / f"{name}.csv"
+        if not path.is_file():
+            return []
+        with path.open(newline="", encoding="utf-8") as lines:
+            return list(csv.DictReader(lines))
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        """The same with numbers as a reader wants them."""
+        return [{column: shown(value) for column, value in line.items()} for line in self.lines(name)]
+
+    def charts(self) -> list[tuple[str, Description]]:
+        """Its figures by name."""
+        return [(name, _read_chart(self.folder / "figures" / f"{name}.vl.json")) for name in self.document["figures"]]
+
+    def findings(self) -> list[Finding]:
+        """What it says about claims."""
+        return [Finding.from_json(entry) for entry in self.document["claims"]]
+
+
+def strongest(folder: Path, rows: Sequence[str] = ("",)) -> list[WrittenResult]:
+    """Each row at its strongest preset; ``folder`` is the experiment's, and one without rows has the row ""."""
+    found = []
+    for row in rows:
+        for preset in reversed(PRESETS):
+            place = folder / preset / row
+            if (place / "result.json").is_file():
+                found.append(WrittenResult(preset, row, place, read_result(place)))
+                break
+    return found
+
+
+def shown(value: str) -> str:
+    """A table's cell for a reader: numbers to three places, others as they are.
+
+    >>> shown("0.12345"), shown("2000"), shown("0.00012"), shown("never")
+    ('0.123', '2000', '0.00012', 'never')
+    """
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    if not isfinite(number) or number.is_integer():
+        return value.removesuffix(".0")
+    return f"{number:.3f}" if abs(number) >= 0.001 else f"{number:.2g}"
+
+
+def in_words(name: str) -> str:
+    """A file's name as a heading has it."""
+    return name.replace("_", " ").replace("-", " ")
+
+
+def chart_title(chart: Description, name: str) -> str:
+    """What the chart says it shows, else its file's ``name``."""
+    title = chart.get("title", "")
+    text = title.get("text", "") if isinstance(title, dict) else title
+    return " ".join(text) if isinstance(text, list) else text or in_words(name)
+
+
+def _read_chart(path: Path) -> Description:
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}; run the experiment again.") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is no chart ({error}); run the experiment again.") from None
+    if not isinstance(description, dict) or "vega-lite" not in str(description.get("$schema")):
+        raise UsageError(f"{path} is no chart (it does not name Vega-Lite's schema); run the experiment again.")
+    return description

@@ -1,0 +1,73 @@
+"""The agreement of the best checkpoint, and how much of it is luck. (P3 appendix A.7)
+
+The paper reports the largest agreement over checkpoints, chosen on the examples it is measured on. The largest of many
+noisy figures is too large. Choosing on one half of the examples and reading on the other is not.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attnlab.errors import UsageError
+from attnlab.measures.intervals import grouped_sums
+from attnlab.seeds import numpy_generator
+
+
+@dataclass(frozen=True)
+class BestCheckpoint:
+    """``maximum``: the largest mean over checkpoints, that of checkpoint number ``best``. ``held_out``: the mean where
+    the checkpoint was chosen on other examples.
+    """
+
+    best: int
+    maximum: float
+    held_out: float
+
+    @property
+    def optimism(self) -> float:
+        """By how much the maximum exceeds the held-out figure."""
+        return self.maximum - self.held_out
+
+
+def best_checkpoint(
+    values: ArrayLike, *, groups: ArrayLike | None = None, splits: int = 20, seed: int = 0
+) -> BestCheckpoint:
+    """The best of several checkpoints by ``values (checkpoints, rows)``, each row an output word's agreement.
+
+    Rows (or groups of rows that belong together) are split in half at random ``splits`` times. Each half chooses a
+    checkpoint that is read on the other, and all readings are averaged. A half chooses a little worse than the whole
+    would, so the held-out figure is a little too small, where the maximum is too large. NaN rows are left out.
+    """
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 2 or 0 in table.shape:
+        raise UsageError(f"Choosing a checkpoint needs (checkpoints, rows), not an array of shape {table.shape}.")
+    if splits < 1:
+        raise UsageError(f"A held-out figure needs at least one split, not {splits}.")
+    sums, counts = grouped_sums(table, groups)
+    size = sums.shape[1]
+    if size < 2:
+        raise UsageError("Choosing a checkpoint on a held part needs at least two rows or groups.")
+    means = _means(sums.sum(axis=1), counts.sum(axis=1))
+    best = int(np.nanargmax(means))
+
+    order = np.argsort(numpy_generator(seed, "halves").random((splits, size)), axis=1)
+    one = (order < size // 2).astype(np.float64)  # (splits, groups): exactly half of them
+    halves = [_means(half @ sums.T, half @ counts.T) for half in (one, 1 - one)]  # (splits, checkpoints) each
+    readings = np.concatenate([_read(*halves), _read(*halves[::-1])])
+    if np.isnan(readings).all():
+        raise UsageError("No half of the rows has a defined agreement at the checkpoint that the other half chose.")
+    return BestCheckpoint(best, float(means[best]), float(np.nanmean(readings)))
+
+
+def _means(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    means = np.full(sums.shape, np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
+
+
+def _read(choosing: NDArray[np.float64], reading: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each split the reading of the checkpoint that its other half likes best: ``(splits,)``."""
+    chosen = np.where(np.isnan(choosing), -np.inf, choosing).argmax(axis=1)
+    read: NDArray[np.float64] = reading[np.arange(len(reading)), chosen]
+    return read

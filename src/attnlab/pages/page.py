@@ -1,0 +1,56 @@
+"""Pages: single HTML files that open from disk without a network. Every text is escaped; charts are live."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import jinja2
+import vl_convert
+
+from attnlab.files import write_atomically
+from attnlab.pages.charts import Description, describe
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, paragraphs of plain text, optionally a chart with the sentence that describes it, and a table.
+
+    ``folded``: what a closed table is called, one that is too long to read past; "" leaves it open.
+    """
+
+    heading: str
+    paragraphs: Sequence[str] = ()
+    chart: alt.TopLevelMixin | Description | None = None
+    caption: str = ""
+    table: Sequence[Mapping[str, Any]] = ()
+    folded: str = ""
+
+
+def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -> None:
+    """Write the page in one move."""
+    specs = [
+        describe(section.chart) if isinstance(section.chart, alt.TopLevelMixin) else section.chart
+        for section in sections
+    ]
+    text = _template().render(
+        title=title, lead=lead, parts=list(zip(sections, specs, strict=True)), script=_vega() if any(specs) else ""
+    )
+    write_atomically(path, text.encode("utf-8"))
+
+
+@cache
+def _template() -> jinja2.Template:
+    loader = jinja2.PackageLoader("attnlab", "pages/templates")
+    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined).get_template(
+        "page.html"
+    )
+
+
+@cache
+def _vega() -> str:
+    """The chart library, to stand inside the page; nothing in it may end the script element early."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle.replace("</script", "<\\/script")

@@ -1,0 +1,1 @@
+"""Runs: specs, schedules, the training loop, the run store and sweeps."""

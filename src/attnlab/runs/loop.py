@@ -1,0 +1,278 @@
+"""The training loop: plain, resumable, the same to the last bit whether or not it was interrupted."""
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from attnlab.errors import RunFailed
+from attnlab.families.copying.early_verdict import shipped
+from attnlab.families.copying.metrics import Row
+from attnlab.families.copying.remedies import before_update
+from attnlab.runs.checkpoint import Checkpoint
+from attnlab.runs.descent import Optimiser
+from attnlab.runs.environment import environment, threads
+from attnlab.runs.problem import Problem, build_problem
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
+from attnlab.runs.store import Run, RunStore, StoreWarning
+
+Observer = Callable[[int, Row | None], None]
+"""Called after every update and evaluation with the step and, at an evaluation, its row."""
+
+
+METRICS_INTERVAL = 1.0
+"""Seconds between writings of a running run's metrics; a checkpoint is always preceded by one."""
+INEXACT = "inexact: it went on in another environment than it began in"
+"""The message in the status of such a run."""
+GIVEN_UP = "ended early: the early verdict found it hopeless"
+"""The message in the status of a run that was ended so; it goes on once a schedule wants more of it."""
+
+
+class Interrupted(Exception):
+    """The caller asked the loop to stop; a checkpoint was written first."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A finished run: its id, its metrics rows in order of steps, the step it ended at, its folder."""
+
+    id: str
+    rows: list[Row]
+    step: int
+    run: Run | None = field(default=None, compare=False)
+
+
+def train(
+    spec: RunSpec,
+    schedule: Schedule,
+    store: RunStore,
+    *,
+    observe: Observer | None = None,
+    interrupted: Callable[[], bool] | None = None,
+    device: str = "cpu",
+    thread_count: int = 1,
+    wait: float | None = None,
+) -> Trained:
+    """Train ``spec`` until ``schedule`` is fulfilled, going on from what the store already has.
+
+    The run's last whole checkpoint before the first evaluation that is still missing is where training goes on; a run
+    with nothing missing is not trained. Another process at work on the same run is waited for (``wait`` seconds at
+    most; None: as long as it takes). ``interrupted`` is asked before every update.
+    """
+    run = store.run(spec.id)
+    with threads(thread_count), run.locked(wait):
+        return _finished(run, schedule) or _Training(run, spec, schedule, device).go(observe, interrupted)
+
+
+def finished(spec: RunSpec, schedule: Schedule, store: RunStore) -> Trained | None:
+    """The run if the store has all that ``schedule`` wants of it, else None."""
+    return _finished(store.run(spec.id), schedule)
+
+
+def measured(spec: RunSpec, schedule: Schedule, rows: Mapping[int, Row]) -> Trained | None:
+    """The run without its folder, if ``rows``, by step, are all that ``schedule`` wants of it; else None."""
+    if not rows or _missing(rows, (), schedule):
+        return None
+    return Trained(spec.id, _wanted(rows, schedule), _last_step(rows, schedule))
+
+
+def _finished(run: Run, schedule: Schedule) -> Trained | None:
+    rows, steps = _rows(run), run.steps()
+    if _missing(rows, steps, schedule) or max(steps, default=-1) < _last_step(rows, schedule):
+        return None
+    return Trained(run.id, _wanted(rows, schedule), _last_step(rows, schedule), run)
+
+
+def gave_up(rows: Iterable[Row], schedule: Schedule) -> int | None:
+    """The step at which ``schedule`` ends a run with these rows as hopeless, or None."""
+    if schedule.give_up is None:
+        return None
+    return shipped().hopeless_at(
+        {int(row["step"]): row for row in rows if row["step"] in schedule.evaluations}, schedule.give_up
+    )
+
+
+class _Training:
+    """One call of `train` that has work to do."""
+
+    def __init__(self, run: Run, spec: RunSpec, schedule: Schedule, device: str) -> None:
+        self.run, self.spec, self.schedule, self.rows = run, spec, schedule, _rows(run)
+        run.begin(spec.model_dump(mode="json"), {**environment(device)})
+        self.inexact = _environment_changed(run, device)
+        self.problem: Problem = build_problem(spec, device)
+        parameters = self.problem.trained_parameters()
+        self.optimiser: Optimiser = spec.optimiser.build(list(parameters.values()))
+        self.step, self.seconds, self.updates = 0, 0.0, 0
+        self.rows_written, self.metrics_time = -1, -math.inf
+        self.timing_before = run.timing()
+        newest = run.latest()
+        self.reached = newest.step if newest else -1
+        self.stored = set(run.steps())
+        missing = _missing(self.rows, self.stored, schedule)
+        # Evaluations behind what was reached go on from the newest checkpoint; earlier ones are replayed from before.
+        begin = missing[0] if missing else _last_step(self.rows, schedule)
+        checkpoint = newest if newest and newest.step <= begin else run.latest(at_most=begin)
+        if checkpoint is not None:
+            self._restore(checkpoint)
+
+    def go(self, observe: Observer | None, interrupted: Callable[[], bool] | None) -> Trained:
+        self.run.set_status("running", self.step)
+        try:
+            self._train(observe, interrupted)
+        finally:
+            self._write_metrics()
+        self.run.write_timing(self._timing())
+        hopeless = gave_up(self.rows.values(), self.schedule) == self.reached
+        messages = [INEXACT] * self.inexact + [GIVEN_UP] * hopeless
+        self.run.set_status("finished", self.reached, "; ".join(messages))
+        return Trained(self.run.id, _wanted(self.rows, self.schedule), self.step, self.run)
+
+    def _train(self, observe: Observer | None, interrupted: Callable[[], bool] | None) -> None:
+        run, schedule = self.run, self.schedule
+        while True:
+            started = time.perf_counter()
+            if self.step in schedule.evaluations and self.step not in self.rows:
+                row = {"step": self.step, **self.problem.evaluate(self.step)}
+                if (fields := self.problem.fields()) is not None:
+                    run.write_fields(self.step, fields)  # before the row: a row that is there has its fields
+                self.rows[self.step] = row
+                if time.monotonic() - self.metrics_time >= METRICS_INTERVAL:
+                    self._write_metrics()
+                if observe:
+                    observe(self.step, self.rows[self.step])
+            last = _last_step(self.rows, schedule)
+            done = self.step >= last or (self.reached >= last and not _missing(self.rows, self.stored, schedule))
+            stopped = not done and interrupted is not None and interrupted()
+            pinned = self.step in _kept(self.rows, schedule)
+            if done or stopped or pinned or (self.step and self.step % schedule.checkpoint_every == 0):
+                self._write_metrics()  # first: what a checkpoint has behind it is not measured again
+                self._save(pinned)
+            if stopped:
+                raise Interrupted(f"Run {run.id} stopped at step {self.step}; it can go on from there.")
+            if done:
+                return
+            self._update()
+            self.seconds += time.perf_counter() - started
+            if observe:
+                observe(self.step, None)
+
+    def _write_metrics(self) -> None:
+        if len(self.rows) != self.rows_written:
+            self.run.write_metrics(_ordered(self.rows))
+            self.rows_written, self.metrics_time = len(self.rows), time.monotonic()
+
+    def _update(self) -> None:
+        self.optimiser.zero_grad(set_to_none=True)
+        if self.spec.remedy is not None:
+            before_update(self.spec, self.step, self.problem.model, self.optimiser)
+        loss = self.problem.loss(self.step)
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            rate = self.spec.optimiser.learning_rate
+            sentence = (
+                f"Run {self.run.id} failed: the loss at step {self.step} is {value} with learning rate {rate}; "
+                "a smaller rate may help."
+            )
+            self.run.set_status("failed", self.step, sentence)
+            raise RunFailed(sentence)
+        loss.backward()
+        self.optimiser.step()
+        self.step += 1
+        self.updates += 1
+
+    def _save(self, pinned: bool) -> None:
+        """Write a checkpoint, unless the store already has this step or a later one (and it is not one to keep)."""
+        if self.step <= self.reached and not (pinned and self.step not in self.stored):
+            return
+        tensors = {f"model.{name}": value for name, value in self.problem.model.state_dict().items()}
+        for name, parameter in self.problem.trained_parameters().items():
+            for key, value in self.optimiser.state.get(parameter, {}).items():
+                tensors[f"optimiser.{key}.{name}"] = value
+        record = {
+            "metrics": _ordered({step: row for step, row in self.rows.items() if step <= self.step}),
+            "inexact": self.inexact,
+        }
+        self.run.save(Checkpoint(self.step, tensors, record), pinned=_kept(self.rows, self.schedule))
+        self.run.write_timing(self._timing())
+        self.reached = max(self.reached, self.step)
+        self.stored.add(self.step)
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        parameters = self.problem.trained_parameters()
+        weights = {}
+        for full_name, value in checkpoint.tensors.items():
+            owner, _, name = full_name.partition(".")
+            if owner == "model":
+                weights[name] = value
+            else:
+                key, _, name = name.partition(".")  # optimiser.exp_avg.NAME
+                self.optimiser.state[parameters[name]][key] = value.to(parameters[name].device)
+        self.problem.model.load_state_dict(weights)
+        for row in _rows_of(checkpoint):
+            self.rows.setdefault(int(row["step"]), row)
+        self.inexact = self.inexact or bool(checkpoint.record.get("inexact"))
+        self.step = checkpoint.step
+
+    def _timing(self) -> dict[str, float]:
+        """Updates made and the seconds they took (evaluations and checkpoints included), over all calls."""
+        return {
+            "updates": self.timing_before.get("updates", 0) + self.updates,
+            "seconds": self.timing_before.get("seconds", 0.0) + self.seconds,
+        }
+
+
+def _rows(run: Run) -> dict[int, Row]:
+    return {int(row["step"]): row for row in run.metrics()}
+
+
+def _rows_of(checkpoint: Checkpoint) -> Iterable[Row]:
+    rows = checkpoint.record.get("metrics", [])
+    return rows if isinstance(rows, list) else []
+
+
+def _ordered(rows: dict[int, Row]) -> list[Row]:
+    return [rows[step] for step in sorted(rows)]
+
+
+def _last_step(rows: Mapping[int, Row], schedule: Schedule) -> int:
+    """Where the schedule ends: at its last step, where the run is given up, or where it first passes ``stop_at``."""
+    hopeless = gave_up(rows.values(), schedule)
+    last = schedule.steps if hopeless is None else hopeless
+    if schedule.stop_at is not None:
+        for step in schedule.evaluations:
+            if step in rows and step < last and rows[step].get("accuracy", 0.0) > schedule.stop_at:
+                return step
+    return last
+
+
+def _missing(rows: Mapping[int, Row], stored: Collection[int], schedule: Schedule) -> list[int]:
+    """Steps of evaluations the schedule still wants: not measured yet, or their weights to be kept and not there."""
+    last = _last_step(rows, schedule)
+    wanted = [step for step in schedule.evaluations if step <= last]
+    kept = _kept(rows, schedule)
+    return [step for step in wanted if step not in rows or (step in kept and step not in stored)]
+
+
+def _kept(rows: Mapping[int, Row], schedule: Schedule) -> Collection[int]:
+    """Steps whose weights are to be kept, as far as ``rows`` says."""
+    if schedule.keep == "best":
+        measured = [step for step in schedule.evaluations if step in rows]
+        return [max(measured, key=lambda step: rows[step]["accuracy"])] if measured else []
+    return schedule.evaluations if schedule.keep else ()
+
+
+def _wanted(rows: Mapping[int, Row], schedule: Schedule) -> list[Row]:
+    last = _last_step(rows, schedule)
+    return [rows[step] for step in schedule.evaluations if step <= last]
+
+
+def _environment_changed(run: Run, device: str) -> bool:
+    """Warn where the run began under other versions, another processor or thread count."""
+    before, now = run.environment(), environment(device)
+    changed = sorted(key for key in now if before.get(key) != now[key])
+    if changed:
+        told = ", ".join(f"{key} {before.get(key)} -> {now[key]}" for key in changed)
+        warnings.warn(f"Run {run.id} goes on in another environment and is marked inexact: {told}.", StoreWarning, 2)
+    return bool(changed)

@@ -1,0 +1,236 @@
+"""Training on the screen, with rates and time left: a sweep as a live table, a single run as a bar.
+
+Where nobody looks on, in a file or a pipe, a sweep is a line now and then.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from attnlab.families.copying.early_verdict import LEARNED, chance_of, shipped
+from attnlab.families.copying.metrics import Row
+from attnlab.runs.engine import Event, Job
+from attnlab.runs.loop import Observer
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
+
+SECONDS_BETWEEN_LINES = 30
+
+
+@dataclass
+class Line:
+    """A run at work."""
+
+    job: Job
+    began: float
+    first_step: int | None = None
+    step: int = 0
+    accuracy: float | None = None
+    waits: str = ""
+    prospect: "Prospect" = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.prospect = Prospect(self.job.spec)
+
+    def rate(self, now: float) -> float:
+        """Updates a second since the first news."""
+        moved = self.step - (self.first_step or 0)
+        return moved / max(now - self.began, 1e-9)
+
+
+class Prospect:
+    """The early verdict on a run whose evaluations are taken in one by one; nothing where it knows no such run."""
+
+    def __init__(self, spec: RunSpec | None) -> None:
+        self.guessing = None if spec is None else chance_of(spec)
+        self.rows: dict[int, Row] = {}
+        self.told = ""
+
+    def take(self, step: int, row: Row) -> None:
+        """Take in one evaluation; between those with a verdict the last one stands."""
+        if self.guessing is None:
+            return
+        verdict = shipped()
+        self.rows[step] = row
+        chance = verdict.chance(self.rows, step, self.guessing)
+        if chance is not None:
+            self.told = percent(chance)
+        elif step > verdict.steps[-1] or row["accuracy"] > LEARNED:
+            self.told = ""
+
+
+def percent(chance: float) -> str:
+    """A chance in whole per cent, with no certainty that it does not have.
+
+    >>> percent(0.849), percent(0.001), percent(0.9999)
+    ('85 %', '< 1 %', '> 99 %')
+    """
+    if chance < 0.01:
+        return "< 1 %"
+    return "> 99 %" if chance > 0.99 else f"{chance:.0%}".replace("%", " %")
+
+
+class SweepDisplay:
+    """Turns a sweep's events into a live table."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.total = sum(job.schedule.steps for job in jobs)
+        self.runs = len(jobs)
+        self.ended, self.failed, self.behind = 0, 0, 0
+        self.lines: dict[str, Line] = {}
+        self.judged = any(chance_of(job.spec) is not None for job in jobs)
+        self.began = time.monotonic()
+
+    def report(self, job: Job, event: Event) -> None:
+        """Take in one event."""
+        now = time.monotonic()
+        if event.kind in ("finished", "failed"):
+            self.lines.pop(job.label, None)
+            self.ended += 1
+            self.failed += event.kind == "failed"
+            self.behind += job.schedule.steps
+            return
+        line = self.lines.setdefault(job.label, Line(job, now))
+        line.waits = event.error if event.kind == "waits" else ""
+        if event.kind == "moved":
+            if line.first_step is None:
+                line.first_step, line.began = event.step, now
+            line.step = event.step
+            if event.row is not None:
+                line.accuracy = event.row.get("accuracy", line.accuracy)
+                line.prospect.take(event.step, event.row)
+
+    def __rich__(self) -> RenderableType:
+        now = time.monotonic()
+        table = Table("run", "", "step", "updates/s", "time left", "accuracy", box=None, pad_edge=False)
+        if self.judged:
+            table.add_column("will learn")
+        for line in self.lines.values():
+            steps, rate = line.job.schedule.steps, line.rate(now)
+            left = (steps - line.step) / rate if rate else None
+            table.add_row(
+                line.job.label,
+                ProgressBar(total=steps or 1, completed=line.step, width=24),
+                f"{line.step}/{steps}",
+                f"{rate:.1f}" if rate else "",
+                clock(left),
+                "" if line.accuracy is None else f"{line.accuracy:.3f}",
+                *([line.prospect.told] if self.judged else []),
+            )
+        whole = Table.grid(padding=(0, 2))
+        whole.add_row(
+            self.ended_runs(), ProgressBar(total=self.total or 1, completed=self.reached, width=32), self.times(now)
+        )
+        waiting = [line.waits for line in self.lines.values() if line.waits]
+        return Group(table, *map(Text, waiting), whole)
+
+    @property
+    def reached(self) -> int:
+        """Updates that are behind, of all runs; those of a run that ended early count as made."""
+        return self.behind + sum(line.step for line in self.lines.values())
+
+    def ended_runs(self) -> str:
+        return f"{self.ended} of {self.runs} runs" + (f", {self.failed} failed" if self.failed else "")
+
+    def times(self, now: float) -> str:
+        spent = now - self.began
+        left = spent * (self.total - self.reached) / self.reached if self.reached else None
+        return f"{clock(spent)} gone, at most {clock(left)} left"
+
+
+class SweepLog:
+    """Turns a sweep's events into lines of plain text: one every half minute at most, and whom it waits for."""
+
+    def __init__(self, jobs: Sequence[Job], screen: Console) -> None:
+        self.display, self.screen = SweepDisplay(jobs), screen
+        self.last, self.waits = self.display.began, ""
+
+    def report(self, job: Job, event: Event) -> None:
+        """Take in one event."""
+        self.display.report(job, event)
+        if event.kind == "waits" and event.error != self.waits:
+            self.waits = event.error
+            self.tell(self.waits)
+        now = time.monotonic()
+        if now - self.last >= SECONDS_BETWEEN_LINES:
+            self.last = now
+            share = self.display.reached / (self.display.total or 1)
+            self.tell(f"{self.display.ended_runs()}, {share:.0%} of the updates; {self.display.times(now)}")
+
+    def tell(self, line: str) -> None:
+        self.screen.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def clock(seconds: float | None) -> str:
+    """Seconds as 1:02:03 or 2:03."""
+    if seconds is None:
+        return "-"
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+@contextmanager
+def run_progress(schedule: Schedule, screen: Console | None = None, spec: RunSpec | None = None) -> Iterator[Observer]:
+    """A bar for one run; what it yields goes to `attnlab.runs.loop.train` as ``observe``.
+
+    With its ``spec`` it also shows the early verdict, where there is one.
+
+    >>> from attnlab.runs.schedule import Schedule
+    >>> with run_progress(Schedule.every(10, steps=20), Console(quiet=True)) as observe:
+    ...     observe(10, {"accuracy": 0.5})
+    """
+    columns = (
+        TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
+        BarColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[accuracy]}"),
+        TextColumn("{task.fields[prospect]}"),
+    )
+    prospect = Prospect(spec)
+    with Progress(*columns, console=screen or Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=schedule.steps, rate="", accuracy="", prospect="")
+
+        def observe(step: int, row: Row | None) -> None:
+            speed = bar.tasks[0].speed
+            bar.update(task, completed=step, rate=f"{speed:.1f} updates/s" if speed else "")
+            if row is not None and "accuracy" in row:
+                prospect.take(step, row)
+                told = f"will learn {prospect.told}" if prospect.told else ""
+                bar.update(task, accuracy=f"accuracy {row['accuracy']:.3f}", prospect=told)
+
+        yield observe
+
+
+@contextmanager
+def watching(screen: Console) -> Iterator[Callable[[Sequence[Job]], Callable[[Job, Event], None]]]:
+    """A display for the sweeps inside the block: live where somebody looks on, else lines."""
+    if not (screen.is_terminal or screen.is_jupyter):
+        yield lambda jobs: SweepLog(jobs, screen).report
+        return
+    watch = LiveWatch()
+    with Live(console=screen, get_renderable=watch.renderable, refresh_per_second=4, transient=True):
+        yield watch
+
+
+class LiveWatch:
+    """What `attnlab.lab.conduct.conduct` tells about its sweeps, one after another."""
+
+    def __init__(self) -> None:
+        self.display: SweepDisplay | None = None
+
+    def __call__(self, jobs: Sequence[Job]) -> Callable[[Job, Event], None]:
+        self.display = SweepDisplay(jobs)
+        return self.display.report
+
+    def renderable(self) -> RenderableType:
+        return self.display.__rich__() if self.display else ""

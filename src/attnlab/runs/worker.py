@@ -1,0 +1,103 @@
+"""A sweep's worker process: reads jobs as lines of JSON, trains them, writes events as lines of JSON.
+
+Started by `attnlab.runs.engine.LocalEngine` as ``python -m attnlab.runs.worker STORE DEVICE``.
+"""
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import warnings
+from typing import Any, TextIO
+
+from attnlab.errors import AttnlabError, RunBusy
+from attnlab.families.copying.metrics import Row
+from attnlab.records import validated
+from attnlab.runs.environment import keep_memory
+from attnlab.runs.loop import Interrupted, train
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
+from attnlab.runs.store import RunStore
+
+NEWS_INTERVAL = 0.25
+"""Seconds between reports of a run that merely moves on."""
+PATIENCE = 0.5
+"""Seconds for which a run that another process trains is waited for before this is told, and told again."""
+
+Jobs = queue.SimpleQueue[dict[str, Any] | None]
+
+
+def main(store_path: str, device: str) -> None:
+    """Train jobs until there are no more."""
+    keep_memory()
+    # Only events may reach the parent's pipe; whatever else a library prints goes to standard error.
+    events = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    sys.stdout = sys.stderr
+    stopping = threading.Event()
+    jobs: Jobs = queue.SimpleQueue()  # the one queue into which a signal's handler may put
+
+    def stop(*_: object) -> None:
+        stopping.set()
+        jobs.put(None)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_read, args=(jobs, stopping), daemon=True).start()
+    store = RunStore(store_path)
+    while (job := jobs.get()) is not None and not stopping.is_set():
+        _work(job, store, device, events, stopping)
+
+
+def _read(jobs: Jobs, stopping: threading.Event) -> None:
+    """Take jobs until the parent closes the pipe; a parent that dies closes it too, in the middle of a run."""
+    for line in sys.stdin:
+        jobs.put(json.loads(line))
+    jobs.put(None)
+    stopping.set()
+
+
+def _work(job: dict[str, Any], store: RunStore, device: str, events: TextIO, stopping: threading.Event) -> None:
+    number = job["job"]
+    last_news = 0.0
+
+    def tell(kind: str, step: int = 0, row: Row | None = None, error: str = "") -> None:
+        try:
+            events.write(json.dumps({"job": number, "kind": kind, "step": step, "row": row, "error": error}) + "\n")
+            events.flush()
+        except OSError:  # nobody listens any more: the run is saved where it is, like any that is told to stop
+            stopping.set()
+
+    def observe(step: int, row: Row | None) -> None:
+        nonlocal last_news
+        now = time.monotonic()
+        if row is not None or now - last_news >= NEWS_INTERVAL:
+            last_news = now
+            tell("moved", step, row)
+
+    try:
+        tell("began")
+        spec, schedule = validated(RunSpec, job["spec"]), validated(Schedule, job["schedule"])
+        while not stopping.is_set():
+            try:
+                trained = train(
+                    spec, schedule, store, observe=observe, interrupted=stopping.is_set, device=device, wait=PATIENCE
+                )
+            except RunBusy as busy:
+                tell("waits", error=str(busy))
+            else:
+                tell("finished", trained.step, trained.rows[-1] if trained.rows else None)
+                return
+    except Interrupted:
+        return
+    except AttnlabError as error:
+        tell("failed", error=str(error))
+    except Exception as error:  # one run's trouble must not end the sweep
+        tell("failed", error=f"{type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("always")
+    main(*sys.argv[1:])

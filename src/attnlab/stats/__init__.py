@@ -1,0 +1,1 @@
+"""Statistics: intervals of rates, bootstrap, exact tests, ranks."""

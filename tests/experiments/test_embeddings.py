@@ -1,0 +1,78 @@
+"""Embeddings from random numbers and from word vectors: end to end on a little corpus with vectors of its own."""
+
+import csv
+
+import numpy as np
+import pytest
+from tests.news import BUSINESS, WORLD, write_news
+
+from attnlab.data.labelled_text import load_corpus
+from attnlab.errors import UsageError
+from attnlab.experiments.embeddings import experiment as embeddings
+from attnlab.experiments.embeddings.experiment import Embeddings
+from attnlab.experiments.texts import classification
+from attnlab.experiments.texts.classification import Size
+from attnlab.lab.conduct import conduct
+from attnlab.lab.experiment import Order
+from attnlab.runs.engine import LocalEngine
+from attnlab.runs.problem import build_problem
+from attnlab.runs.store import RunStore
+
+TINY = Size({"reference": 1, "comparison": 1, "uniform": 1, "frozen": 1, "proxy": 1}, 10, 1, 16)
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    """Our news in the place of SST, and vectors of some of its words."""
+    root = write_news(tmp_path / "data")
+    (root / "glove").mkdir()
+    vectors = [
+        f"{word} " + " ".join(f"{number:.2f}" for number in np.full(100, place)) for place, word in enumerate(WORLD)
+    ]
+    (root / "glove" / "tiny.txt").write_text("\n".join(vectors) + "\n", encoding="utf-8")
+    monkeypatch.setenv("ATTNLAB_DATA", str(root))
+    monkeypatch.setattr(embeddings, "CORPUS", "ag_news")
+    for module in (classification, "attnlab.experiments.texts.text_runs"):
+        target = (module, "SIZES") if not isinstance(module, str) else (f"{module}.SIZES",)
+        monkeypatch.setattr(*target, {**classification.SIZES, "quick": TINY})
+    classification.corpus_of.cache_clear()
+    yield load_corpus("ag_news")
+    classification.corpus_of.cache_clear()
+
+
+def test_runs_start_from_the_vectors_where_there_are_some(corpus):
+    drawn, glove = (start.job("reference", Order("quick")).spec for start in embeddings.STARTS[1:])
+    assert drawn.id != glove.id
+    before, after = (build_problem(spec).model.embedding.detach() for spec in (drawn, glove))
+    for place, word in enumerate(WORLD):
+        assert (after[corpus.words.index(word)] == place).all()
+    for word in BUSINESS:
+        assert (after[corpus.words.index(word)] == before[corpus.words.index(word)]).all()
+
+
+def test_the_effect_is_told_with_its_interval(corpus, tmp_path):
+    done = conduct(
+        Embeddings(), Order("quick"), RunStore(tmp_path / "runs"), LocalEngine(1), tmp_path / "results", command="here"
+    )
+    with (done.folder / "tables" / "starts.csv").open(newline="", encoding="utf-8") as lines:
+        rows = {row["start"]: row for row in csv.DictReader(lines)}
+    assert list(rows) == ["random 300", "random 100", "GloVe 100"]
+    glove, drawn = rows["GloVe 100"], rows["random 100"]
+    assert float(glove["difference"]) == pytest.approx(float(glove["agreement"]) - float(drawn["agreement"]))
+    assert float(glove["difference_low"]) <= float(glove["difference"]) <= float(glove["difference_high"])
+    assert float(drawn["difference"]) == 0
+    assert done.result.findings == ()
+
+
+def test_vectors_that_changed_are_refused(corpus, tmp_path):
+    spec = embeddings.STARTS[2].job("reference", Order("quick")).spec
+    path = tmp_path / "data" / "glove" / "tiny.txt"
+    path.write_text(path.read_text(encoding="utf-8").replace("war", "wars"), encoding="utf-8")
+    with pytest.raises(UsageError, match="has changed"):
+        build_problem(spec)
+
+
+def test_without_vectors_it_says_what_is_needed(corpus, tmp_path):
+    (tmp_path / "data" / "glove" / "tiny.txt").unlink()
+    with pytest.raises(UsageError, match="word vectors"):
+        Embeddings().plan(Order("quick"), {})

@@ -1,0 +1,41 @@
+"""The frozen lexicon's verdict where the answer is known."""
+
+import numpy as np
+import pytest
+
+from attnlab.experiments.frozen_lexicon.experiment import FROZEN, UNIFORM, decide
+from attnlab.experiments.texts.text_agreement import Series
+
+STEPS = (0, 10, 20)
+
+
+def series(name, *levels, texts=1000, pairs=2, seed=0):
+    """Agreements that are 1 with these chances at the three steps."""
+    drawn = np.random.default_rng(seed).random((pairs, len(STEPS), texts))
+    return Series(name, STEPS, {"expected": (drawn < np.array(levels)[:, None]).astype(float)})
+
+
+@pytest.mark.parametrize(
+    ("frozen", "uniform", "verdict"),
+    [
+        ((0.1, 0.2, 0.1), (0.1, 0.2, 0.5), "holds"),
+        ((0.1, 0.6, 0.1), (0.1, 0.3, 0.2), "fails"),
+        ((0.1, 0.3, 0.1), (0.1, 0.1, 0.3), "undecided"),
+    ],
+)
+def test_the_difference_decides(frozen, uniform, verdict):
+    finding = decide("sst", series(FROZEN, *frozen, seed=1), series(UNIFORM, *uniform, seed=2))
+    (part,) = finding.parts
+    assert finding.claim == "frozen-lexicon-fails"
+    assert (part.name, part.verdict) == ("sst", verdict)
+    assert part.effect == pytest.approx(max(frozen) - max(uniform), abs=0.06)
+    assert part.interval[0] <= part.effect <= part.interval[1]
+    assert "500 texts" in part.detail, "the interval is over the half that did not choose"
+
+
+def test_a_large_maximum_of_noise_does_not_decide():
+    noise = np.random.default_rng(3).random((1, 400, 60)) < 0.3  # the best of 400 steps on 60 texts is far above 0.3
+    many = Series(FROZEN, tuple(range(400)), {"expected": noise.astype(float)})
+    flat = Series(UNIFORM, (0,), {"expected": np.full((1, 1, 60), 0.3)})
+    assert many.value() > 0.45
+    assert decide("sst", many, flat).verdict == "undecided"

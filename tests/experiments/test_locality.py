@@ -1,0 +1,182 @@
+"""The locality experiment: its plan, and verdicts on log-odds whose answer is known."""
+
+import csv
+
+import pytest
+
+from attnlab.experiments.locality import experiment as locality
+from attnlab.experiments.locality.experiment import BOTH, ONE, Locality
+from attnlab.experiments.locality.rules import (
+    HYPOTHESIS_1,
+    HYPOTHESIS_2,
+    OBSERVATION_3,
+    Outcome,
+    decide,
+    difference,
+)
+from attnlab.lab.claims import load_claims
+from attnlab.lab.experiment import Order
+from attnlab.lab.result import write_result
+from attnlab.runs.loop import Trained
+
+# Log-odds at the keyword, one after it, in the mean, at the last position.
+LOCAL = (10.0, 5.0, 0.0, 0.1)
+PURELY_LOCAL = (10.0, 0.0, 4.0, 0.1)
+NONLOCAL = (0.1, 5.0, 0.0, 10.0)
+
+
+def row(step, gammas, *, top=0.8, accuracy=0.5, linear=0.95):
+    keyword, after, mean, last = gammas
+    return {
+        "step": step,
+        "accuracy": accuracy,
+        "probe_accuracy": top,
+        "mean_state": linear,
+        "gamma_keyword": keyword,
+        "gamma_after": after,
+        "gamma_mean": mean,
+        "gamma_last": last,
+        "gamma_first": -1.0,
+        "positives": 39.0,
+        "left_out": 1.0,
+    }
+
+
+def outcome(early, late, seed=0, encoder=ONE, **changes):
+    """Nothing yet at step 0, ``early`` at 2, and ``late`` from step 20 on."""
+    rows = [
+        row(0, (0.0, 0.1, 0.0, 0.2), top=0.1),
+        row(2, early, **changes),
+        row(20, late, top=0.1, accuracy=0.9, linear=0.5),
+        row(60, late, top=0.1, accuracy=1.0, linear=0.4),
+    ]
+    return Outcome(encoder.name, seed, Trained(f"{seed:016x}", rows, 60))
+
+
+def group(early, late, count=6, **changes):
+    return [outcome(early, late, seed, **changes) for seed in range(count)]
+
+
+def verdicts(outcomes):
+    return {finding.claim: finding.verdict for finding in decide(outcomes)}
+
+
+def test_the_paper_s_story():
+    told = verdicts(group(LOCAL, NONLOCAL))
+    assert told == {
+        "probe-purely-local": "fails",
+        "probe-local-early": "holds",
+        "probe-nonlocal-late": "holds",
+        "mean-state-is-mean-embedding": "holds",
+    }
+
+
+def test_states_about_their_own_words_alone_would_be_hypothesis_1():
+    told = verdicts(group(PURELY_LOCAL, PURELY_LOCAL))
+    assert told["probe-purely-local"] == "holds"
+    assert told["probe-local-early"] == told["probe-nonlocal-late"] == "fails"
+
+
+def test_each_relation_is_a_part_with_its_own_difference():
+    parts = {part.name: part for finding in decide(group(LOCAL, NONLOCAL)) for part in finding.parts}
+    assert parts["keyword >> after"].effect == pytest.approx(0.5)
+    assert parts["mean = last"].effect == pytest.approx(-0.01)
+    assert parts["late: last = after"].verdict == "fails"
+    assert parts["late: last = after"].effect == pytest.approx(0.5)
+    assert (
+        "10.00 at the keyword, 0.00 mean of all positions: 1.00 of the spread" in parts["early: keyword >> mean"].detail
+    )
+
+
+@pytest.mark.parametrize(
+    ("last", "verdict"),
+    [(10.0, "holds"), (6.1, "undecided"), (5.5, "fails"), (4.0, "fails")],
+    ids=["much larger", "about a fifth", "hardly larger", "smaller"],
+)
+def test_much_larger_is_a_fifth_of_the_spread(last, verdict):
+    seeds = [outcome(LOCAL, (0.0, 5.0 + shift, 0.0, last), number) for number, shift in enumerate([-0.3, 0.3] * 4)]
+    parts = {part.name: part for finding in decide(seeds)[2:3] for part in finding.parts}
+    assert parts["last >> after"].verdict == verdict
+
+
+def test_differences_are_in_units_of_each_seed_s_own_spread():
+    small, large = row(0, LOCAL), row(0, tuple(100 * value for value in LOCAL))
+    for relation in (*HYPOTHESIS_1, *HYPOTHESIS_2, *OBSERVATION_3):
+        assert difference(small, relation) == pytest.approx(difference(large, relation))
+    assert difference(row(0, (1.0, 1.0, 1.0, 1.0)), HYPOTHESIS_1[0]) == 0
+
+
+def test_four_seeds_decide_nothing():
+    assert set(verdicts(group(LOCAL, NONLOCAL, count=4)).values()) == {"undecided"}
+    assert set(verdicts([]).values()) == {"undecided"}
+
+
+def test_seeds_whose_keyword_never_is_largest_are_left_out_and_told():
+    seeds = [*group(LOCAL, NONLOCAL), outcome(LOCAL, NONLOCAL, 9, top=0.49)]
+    assert seeds[-1].early is None and seeds[-1].turn is None
+    early = decide(seeds)[1].parts[0]
+    assert "over 6 seeds. 1 of 7 seeds never got there" in early.detail
+
+
+def test_it_turns_where_the_last_position_overtakes_but_not_before_there_is_anything():
+    turned = outcome(LOCAL, NONLOCAL)
+    assert turned.run.rows[0]["gamma_last"] > turned.run.rows[0]["gamma_keyword"]
+    assert turned.turn == 20
+    assert outcome(LOCAL, LOCAL).turn is None
+
+
+def test_mean_states_count_while_the_network_guesses():
+    assert outcome(LOCAL, NONLOCAL, linear=0.85).mean_state == pytest.approx((0.95 + 0.85) / 2)
+    assert outcome(LOCAL, NONLOCAL, accuracy=0.61, linear=0.1).mean_state == pytest.approx(0.95)
+    below = group(LOCAL, NONLOCAL, linear=0.6)
+    assert verdicts(below)["mean-state-is-mean-embedding"] == "fails"
+
+
+def test_tables_tell_both_encoders_and_what_was_left_out():
+    seeds = group(LOCAL, NONLOCAL) + [outcome(LOCAL, LOCAL, seed, BOTH) for seed in range(2)]
+    one, both = locality.encoder_table(seeds)
+    assert (one["turned"], one["median_turn"], one["turn_low"], one["turn_high"]) == (6, 20, 20, 20)
+    assert (both["turned"], both["median_turn"], both["late_first"]) == (0, None, -1.0)
+    assert one["left_out_share"] == pytest.approx(1 / 40)
+    told = locality.tell([one, both])
+    assert "At step 20 (median, 95 % interval over seeds 20 to 20) the last position exceeds it for the first" in told
+    assert "time, in 6 of 6 seeds" in told
+    assert "After that the last position exceeds it in no seed" in told
+    never = locality.tell([{**both, "median_early": None}])
+    assert "never speaks loudest" in never and "no turn to be told" in never and "exceeds" not in never
+    relations = locality.relation_table(seeds)
+    assert len(relations) == 2 * 2 * 9
+
+
+@pytest.mark.parametrize(("preset", "count", "steps"), [("quick", 3, 60), ("reduced", 13, 1000), ("paper", 25, 4000)])
+def test_presets_have_their_seeds_and_updates(preset, count, steps):
+    jobs = Locality().plan(Order(preset), {})
+    assert len({job.spec.id for job in jobs}) == len(jobs) == count
+    assert {job.schedule.steps for job in jobs} == {job.schedule.evaluations[-1] for job in jobs} == {steps}
+    assert len(Locality().plan(Order(preset, seeds=1), {})) == 2
+
+
+def test_runs_are_the_paper_s_task_under_uniform_attention():
+    for job in Locality().plan(Order("paper"), {}):
+        assert (job.spec.task.length, job.spec.task.words) == (40, 40)
+        assert (job.spec.model.attention, job.spec.model.hidden) == ("uniform", 256)
+        assert job.spec.train == "all"
+    directions = [job.spec.model.bidirectional for job in Locality().plan(Order("paper"), {})]
+    assert directions == [False] * 20 + [True] * 5
+
+
+def test_a_whole_result_is_written(tmp_path):
+    order = Order("quick")
+    done = {}
+    for encoder in (ONE, BOTH):
+        for seed in locality.seeds_of(encoder, order):
+            done[encoder.spec(seed).id] = outcome(LOCAL, NONLOCAL, seed, encoder).run
+    result = Locality().analyse(order, done)
+    folder = write_result(
+        result, tmp_path / "r", experiment="locality", order=order, command="x", seconds=1, training_seconds=1
+    )
+    lines = list(csv.DictReader((folder / "tables" / "curves.csv").read_text(encoding="utf-8").splitlines()))
+    assert len(lines) == 12
+    assert {path.stem for path in (folder / "figures").glob("*.png")} == {"figure5", "turn", "mean_state"}
+    named = {claim.id for claim in load_claims() if "locality" in claim.experiments}
+    assert {finding.claim for finding in result.findings} == named

@@ -1,0 +1,321 @@
+"""The rescue experiment: its plan, paired tests, tiers, costs, and verdicts on outcomes whose answer is known."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.errors import UsageError
+from attnlab.experiments.copying import experiment as copying
+from attnlab.experiments.rescue.experiment import (
+    Rescue,
+    Tried,
+    collect,
+    compare,
+    figures,
+    notes,
+    remedy_table,
+    start_row,
+    tell,
+)
+from attnlab.experiments.rescue.figures import rates
+from attnlab.experiments.rescue.remedies import (
+    BATCH,
+    FRESH_ATTENTION,
+    FRESH_LATER,
+    FRESH_START,
+    HEADS,
+    IBM_FEWER,
+    IBM_OWN,
+    MIRRORED,
+    NO_CHANGE,
+    TRAINED,
+    WARM_START,
+    WARM_UP,
+    Scale,
+    make_spec,
+    update_cost,
+)
+from attnlab.experiments.rescue.rules import against_fresh_start, decide, holm, mcnemar, tiers
+from attnlab.lab.claims import load_claims
+from attnlab.lab.experiment import Order
+from attnlab.runs.loop import Trained
+from attnlab.runs.problem import build_problem
+
+
+def failing(seed):
+    """Seeds that fail in this world: four of ten."""
+    return seed % 10 in (1, 4, 7, 8)
+
+
+def steps_of(spec):
+    """When a run of this world learns: no change late, a fresh start often, informative data always."""
+    seed, remedy = spec.data_seed, None if spec.remedy is None else spec.remedy.kind
+    if remedy == "warm-start" or (remedy == "alignment-loss" and spec.remedy.distribution is not None):
+        return 60
+    if remedy == "alignment-loss":
+        return None
+    if spec.model.heads == 8:
+        return 70
+    if spec.init_seed != seed:
+        return 80 if seed % 3 else 400
+    return 400 if failing(seed) else 50
+
+
+def trained(job, learned_at):
+    rows = []
+    for step in job.schedule.evaluations:
+        right = learned_at is not None and step >= learned_at
+        # Who learns late learns without attention.
+        attention = 0.9 if right and learned_at < 200 else 0.0
+        rows.append({"step": step, "accuracy": 1.0 if right else 0.5, "attention_accuracy": attention})
+        if right:
+            break
+    return Trained(job.spec.id, rows, rows[-1]["step"])
+
+
+@cache
+def settle(order, world=steps_of):
+    """Plan and "train" until nothing new is asked for, as `conduct` does; the plan never forgets a run."""
+    experiment, done, known = Rescue(), {}, set()
+    for _ in range(30):
+        jobs = experiment.plan(order, done)
+        assert known <= {job.spec.id for job in jobs}
+        known = {job.spec.id for job in jobs}
+        assert len(known) == len(jobs)
+        done = {job.spec.id: trained(job, world(job.spec)) for job in jobs}
+        if experiment.plan(order, done) == jobs:
+            return jobs, done
+    raise AssertionError("the plan never settles")
+
+
+@cache
+def result_of(order, world=steps_of):
+    _, done = settle(order, world)
+    return Rescue().analyse(order, done)
+
+
+def test_starts_without_a_change_are_the_runs_of_copying():
+    for seed in (0, 3):
+        assert make_spec(Scale(), seed).id == copying.make_spec(copying.PERMUTATIONS, seed).id
+
+
+def test_seeds_are_tried_until_24_fail_and_every_remedy_gets_the_same_starts():
+    jobs, _ = settle(Order("paper"))
+    plain = {make_spec(Scale(), seed).id: seed for seed in range(80)}
+    assert sorted(plain[job.spec.id] for job in jobs if job.spec.id in plain) == list(range(60))
+    starts = [seed for seed in range(60) if failing(seed)]
+    assert len(starts) == 24
+    for remedy in TRAINED:
+        specs = {make_spec(Scale(), seed, remedy).id for seed in starts}
+        found = [job for job in jobs if job.spec.id in specs]
+        assert len(found) == 24
+        assert {job.schedule.steps for job in found} == {600}
+        assert {job.schedule.stop_at for job in found} == {0.95}
+
+
+def test_reduced_takes_few_of_them_behind_step_200():
+    jobs, _ = settle(Order("reduced"))
+    late = [job.spec.data_seed for job in jobs if job.schedule.steps == 600]
+    assert sorted(set(late)) == [1, 4, 7, 8]
+    assert len(late) == 4 * len(TRAINED)
+    assert any("first 4 failing starts" in note for note in notes(Order("reduced")))
+
+
+def test_remedies_change_what_they_name_and_nothing_else():
+    scale, plain = Scale(), make_spec(Scale(), 5).model_dump()
+
+    def changed(remedy):
+        spec = make_spec(scale, 5, remedy).model_dump()
+        return {name: spec[name] for name in spec if spec[name] != plain[name]}
+
+    assert changed(NO_CHANGE) == {}
+    assert changed(FRESH_START) == {"init_seed": 10_005}
+    assert changed(HEADS) == {"model": {**plain["model"], "heads": 8}}
+    assert changed(BATCH) == {"batch": 256}
+    assert set(changed(WARM_UP)) == set(changed(WARM_START)) == set(changed(IBM_OWN)) == {"remedy"}
+    assert changed(WARM_START)["remedy"]["distribution"] == {"kind": "selections", "length": 30, "words": 40}
+    assert changed(FRESH_ATTENTION)["remedy"]["step"] == 100
+    assert changed(MIRRORED) == {"remedy": {"kind": "mirrored-readout"}}
+
+
+def test_one_of_the_eight_heads_starts_as_the_failing_one():
+    scale = Scale(words=4, hidden=8, batch=4)
+    one, eight = (build_problem(make_spec(scale, 5, remedy)).model.attention.weight for remedy in (NO_CHANGE, HEADS))
+    assert one[0].equal(eight[0])
+    assert not one[0].equal(eight[1])
+
+
+def test_a_cost_is_counted_and_does_not_depend_on_anything_but_the_work():
+    scale = Scale(words=6, hidden=16, batch=8)
+    costs = {remedy: update_cost(make_spec(scale, 1, remedy)) for remedy in TRAINED}
+    same = (NO_CHANGE, FRESH_START, WARM_UP, WARM_START, FRESH_ATTENTION, MIRRORED)
+    assert len({costs[remedy] for remedy in same}) == 1
+    assert costs[BATCH] / costs[NO_CHANGE] == pytest.approx(2, rel=0.05)
+    assert costs[HEADS] > costs[NO_CHANGE]
+    assert update_cost(make_spec(scale, 2)) == costs[NO_CHANGE]
+
+
+# --- paired tests
+
+
+def test_mcnemar_counts_only_starts_that_differ():
+    assert mcnemar([True] * 9 + [False], [True] * 9 + [False]) == 1.0
+    # 8 won, 1 lost: twice the chance of at most 1 head in 9 tosses
+    assert mcnemar([True] * 8 + [False] + [True] * 7, [False] * 8 + [True] + [True] * 7) == pytest.approx(20 / 512)
+    with pytest.raises(UsageError, match="the same starts on both sides, not 2 and 3"):
+        mcnemar([True] * 2, [True] * 3)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
+def test_mcnemar_does_not_care_which_side_is_which(pairs):
+    ours, theirs = zip(*pairs, strict=True)
+    assert mcnemar(ours, theirs) == pytest.approx(mcnemar(theirs, ours))
+    assert 0 < mcnemar(ours, theirs) <= 1
+
+
+@given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_is_between_none_and_bonferroni_and_keeps_the_order(p_values):
+    corrected = holm(p_values)
+    assert list(corrected) == list(p_values)
+    for name, p in p_values.items():
+        assert p <= corrected[name] <= min(1.0, len(p_values) * p) or corrected[name] == max(
+            corrected[other] for other in p_values if p_values[other] <= p
+        )
+    names = sorted(p_values, key=lambda name: p_values[name])
+    assert sorted(corrected.values()) == [corrected[name] for name in names]
+
+
+def world_of(n=24, **wins):
+    """Learned or not, for each remedy, given how many of the first of ``n`` starts learn."""
+    names = {
+        "no": NO_CHANGE,
+        "fresh": FRESH_START,
+        "later": FRESH_LATER,
+        "heads": HEADS,
+        "batch": BATCH,
+        "warm_up": WARM_UP,
+        "warm_start": WARM_START,
+        "own": IBM_OWN,
+        "fewer": IBM_FEWER,
+        "attention": FRESH_ATTENTION,
+        "mirrored": MIRRORED,
+    }
+    return {name: [start < wins.get(key, 0) for start in range(n)] for key, name in names.items()}
+
+
+def test_tiers_come_from_both_comparisons():
+    found = tiers(world_of(fresh=13, later=12, warm_start=24, fewer=24, heads=14, batch=2, warm_up=24, attention=12))
+    assert found[WARM_START] == found[IBM_FEWER] == found[WARM_UP] == 1
+    assert found[HEADS] == found[FRESH_START] == found[FRESH_ATTENTION] == 2
+    assert found[BATCH] == found[IBM_OWN] == 4
+    assert NO_CHANGE not in found
+    worse = tiers(world_of(fresh=24, later=24, heads=12))
+    assert worse[HEADS] == 3
+
+
+def test_fresh_attention_is_compared_with_a_fresh_start_at_the_same_step():
+    found = against_fresh_start(world_of(fresh=20, later=4, attention=4))
+    assert (found[FRESH_ATTENTION].against, found[FRESH_ATTENTION].difference) == (FRESH_LATER, 0)
+    assert found[HEADS].against == FRESH_START
+    assert found[HEADS].difference == pytest.approx(-20 / 24)
+
+
+def verdicts(world):
+    return {finding.claim: finding.verdict for finding in decide(world)}
+
+
+def test_verdicts_where_the_claims_are_true_false_or_open():
+    assert set(verdicts(world_of(fresh=12, later=12, warm_start=24, fewer=24, heads=23)).values()) == {"holds"}
+    opposite = world_of(fresh=12, later=2, own=1, batch=24, warm_up=24, attention=20)
+    assert set(verdicts(opposite).values()) == {"fails"}
+    alike = world_of(fresh=12, later=12, warm_start=13, fewer=12, heads=11, batch=12, warm_up=12, attention=12)
+    assert set(verdicts(alike).values()) - {"holds"} == {"undecided"}
+    few = verdicts(world_of(n=19, fresh=9, later=9, warm_start=19, fewer=19, heads=19))
+    assert set(few.values()) == {"undecided"}
+
+
+def test_it_decides_every_claim_of_the_registry_that_names_it():
+    named = {claim.id for claim in load_claims() if "rescue" in claim.experiments}
+    assert set(verdicts(world_of())) == named
+
+
+# --- results
+
+
+def test_the_table_tells_success_cost_and_attention():
+    result = result_of(Order("quick"))
+    table = {row["remedy"]: row for row in result.tables["remedies"]}
+    assert set(table) == {*TRAINED, FRESH_LATER}
+    assert (table[NO_CHANGE]["learned_200"], table[WARM_START]["learned_200"]) == (0, 2)
+    assert table[WARM_START]["attending_200"] == 2
+    assert table[WARM_START]["mean_cost_200"] == 60
+    assert table[BATCH]["mean_cost_200"] == pytest.approx(400, rel=0.02)
+    # Both starts, 1 and 4, learn 80 updates after they start anew, and at step 180 if they do so at step 100.
+    assert table[FRESH_START]["mean_cost_200"] == 80
+    assert table[FRESH_LATER]["mean_cost_200"] == 180
+    assert table[NO_CHANGE]["starts_600"] == 0 and table[NO_CHANGE]["rate_600"] is None
+    assert {part.verdict for finding in result.findings for part in finding.parts} == {"undecided"}
+    assert result.seeds == {"seeds tried": list(range(5)), "failing starts": [1, 4]}
+
+
+def test_what_learns_late_is_told_to_learn_without_attention():
+    _, done = settle(Order("paper"))
+    tried = collect(Scale(), [seed for seed in range(60) if failing(seed)], 24, done)
+    costs = dict.fromkeys(tried, 1.0)
+    learned = {name: [one.learned(200) is not None for one in group] for name, group in tried.items()}
+    later = {name: [one.learned(600) is not None for one in group] for name, group in tried.items()}
+    rows = remedy_table(tried, costs, compare(learned), compare(later))
+    table = {row["remedy"]: row for row in rows}
+    unchanged = table[NO_CHANGE]
+    assert (unchanged["learned_200"], unchanged["learned_600"], unchanged["attending_600"]) == (0, 24, 0)
+    assert (table[IBM_OWN]["learned_600"], table[IBM_OWN]["tier"]) == (0, 4)
+    assert (table[WARM_START]["tier"], unchanged["tier"]) == (1, None)
+    p_values = {name: table[name]["p_no_change_600"] for name in (WARM_START, IBM_OWN, NO_CHANGE)}
+    # Within 600 updates all 24 learn without a change, all with a warm start, none with the loss on the same data.
+    assert p_values == {WARM_START: 1.0, IBM_OWN: pytest.approx(2 * 0.5**24 * 10), NO_CHANGE: None}
+    told = tell(rows, 24, 60)
+    assert "What all are compared with – no change: 0 (0% to 14%), 0 attending, cost 200." in told
+    assert "warm start on k of n: 24 (86% to 100%), 24 attending, cost 60" in told
+    assert told.endswith("no change: 24, 0.")
+    drawn = figures(rows, tried, costs)
+    assert set(drawn) == {"success", "cost", "curves"}
+    for figure in drawn.values():
+        assert figure.to_dict()
+
+
+def test_the_figure_shows_who_learned_without_attending():
+    result = result_of(Order("quick"))
+    rows = [{**row, "attending_200": 0} if row["remedy"] == WARM_START else row for row in result.tables["remedies"]]
+    (values,) = rates(rows).to_dict()["datasets"].values()
+    drawn = {value["remedy"]: value for value in values}
+    assert (drawn[WARM_START]["rate"], drawn[WARM_START]["attending"]) == (1, 0)
+    assert drawn[FRESH_START]["attending"] == drawn[FRESH_START]["rate"] > 0
+
+
+def test_a_start_is_told_as_it_was_when_given_up():
+    rows = [{"step": step, "accuracy": step / 1000, "attention_accuracy": step / 250} for step in range(0, 201, 10)]
+    fresh = Tried(FRESH_START, 1, Trained("a", rows, 200), late=False)
+    later = replace(fresh, before=100)
+    assert (fresh.last["step"], later.last["step"]) == (200, 100)
+    assert (fresh.attends, later.attends) == (True, False)
+    assert start_row(later, 1.0)["last_accuracy"] == 0.1
+
+
+def test_where_no_start_fails_there_is_nothing_to_rescue():
+    def always(spec):
+        return 50
+
+    result = result_of(Order("quick"), always)
+    assert result.summary == "None of 10 starts failed, so there was nothing to rescue."
+    assert result.findings == () and result.figures == {}
+
+
+@pytest.mark.parametrize("preset", ["quick", "reduced", "paper"])
+def test_the_estimate_has_at_least_as_many_updates_as_the_plan(preset):
+    (planned, done), most = settle(Order(preset)), Rescue().at_most(Order(preset), {})
+    assert len(most) >= len(planned)
+    assert sum(job.schedule.steps for job in most) >= sum(job.schedule.steps for job in planned)
+    assert Rescue().at_most(Order(preset), done) == planned, "once the failing starts are known"

@@ -1,0 +1,157 @@
+"""The page over all rows: strongest presets, escaped texts, made from what lies on disk."""
+
+import json
+
+import altair as alt
+import pytest
+
+from attnlab.errors import UsageError
+from attnlab.experiments.texts.classification import ROWS
+from attnlab.experiments.texts.text_report import write_text_report
+from attnlab.lab.claims import Finding, Part
+from attnlab.lab.result import write_table
+from attnlab.lab.written import shown, strongest
+
+HOSTILE = '</script><script>alert(1)</script> & "quotes" <b>'
+
+
+def put(folder, preset, row, *, text="it ran", verdict="holds", extra=None):
+    """A row's result as it lies on disk; drawing its pictures would take most of the tests' time."""
+    place = folder / preset / row
+    for name in ("tables", "figures"):
+        (place / name).mkdir(parents=True)
+    chart = alt.Chart(alt.InlineData(values=[{"word": text, "y": 1}])).mark_bar().encode(x="word:N", y="y:Q")
+    chart = (chart + chart.mark_text()).properties(title=alt.TitleParams(f"title of {row} {text}"))
+    (place / "figures" / "bars.vl.json").write_text(chart.to_json(indent=None), encoding="utf-8")
+    line = {"value": 0.123456, "steps": 2000, "nothing": None, **(extra or {})}
+    for name, table in (("main", [line]), ("more", [{"what": text}])):
+        write_table(table, place / "tables" / f"{name}.csv")
+    part = Part(row, verdict, 0.25, (0.125, 0.5), "examples", text)
+    document = {
+        "experiment": folder.name,
+        "preset": preset,
+        "row": row,
+        "summary": text,
+        "claims": [Finding("sms-unstable", (part,)).to_json()],
+        "notes": [text],
+        "seeds": {"reference": [20, 21]},
+        "tables": ["main", "more"],
+        "figures": ["bars"],
+        "command": f"attnlab run x --only {row}",
+        "training_seconds": 2.0,
+    }
+    (place / "result.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def page_of(folder, **options):
+    path = write_text_report(folder, "a title", "a lead", main="main", **options)
+    assert path == folder / "report.html"
+    return path.read_text(encoding="utf-8")
+
+
+def test_rows_count_at_their_strongest_preset_in_the_papers_order(tmp_path):
+    for preset, row in (("quick", "sst"), ("reduced", "sst"), ("paper", "sms"), ("quick", "imdb")):
+        put(tmp_path, preset, row)
+    found = [(result.row, result.preset) for result in strongest(tmp_path, ROWS)]
+    assert found == [("imdb", "quick"), ("sst", "reduced"), ("sms", "paper")]
+    page = page_of(tmp_path, tables=("more", "not there"))
+    for text in ("imdb (quick)", "sst (reduced)", "sms (paper)", "a title", "a lead", "title of sst"):
+        assert text in page
+    assert "sst (quick)" not in page
+    assert page.count("<td>0.123</td>") == 3, "the main table has a line for each corpus"
+    assert page.count('vegaEmbed("#chart') == 3
+
+
+def test_it_can_be_made_again_from_the_folder_alone(tmp_path):
+    put(tmp_path, "quick", "sst")
+    assert page_of(tmp_path) == page_of(tmp_path)
+
+
+def test_rows_of_different_columns_stand_in_one_table(tmp_path):
+    put(tmp_path, "quick", "sst", extra={"sst alone": 7})
+    put(tmp_path, "quick", "sms", extra={"sms alone": 8})
+    page = page_of(tmp_path)
+    assert page.count("<th>sst alone</th>") == page.count("<th>sms alone</th>") == 1
+
+
+def test_columns_of_the_main_table_can_be_chosen_and_named(tmp_path):
+    put(tmp_path, "quick", "sst")
+    page = page_of(tmp_path, columns={"steps": "updates", "never there": "never there"})
+    assert "<th>corpus</th><th>preset</th><th>updates</th></tr>" in page
+    assert "<td>sst</td><td>quick</td><td>2000</td></tr>" in page
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "whole"),
+    [(("holds", "holds"), "holds"), (("holds", "fails"), "fails"), (("holds", "undecided"), "undecided")],
+)
+def test_a_claim_stands_as_all_its_corpora_let_it(tmp_path, verdicts, whole):
+    for row, verdict in zip(("sst", "sms"), verdicts, strict=True):
+        put(tmp_path, "quick", row, verdict=verdict)
+    page = page_of(tmp_path)
+    assert "<th>claim</th><th>over all</th><th>sst</th><th>sms</th>" in page
+    assert f"<td>sms-unstable</td><td>{whole}</td><td>{verdicts[0]}</td><td>{verdicts[1]}</td>" in page
+    assert "<details><summary>2 parts with their numbers</summary>" in page
+
+
+def test_a_corpus_that_decides_no_claim_has_an_empty_cell(tmp_path):
+    for row in ("sst", "sms"):
+        put(tmp_path, "quick", row)
+    place = tmp_path / "quick" / "sms" / "result.json"
+    place.write_text(json.dumps({**json.loads(place.read_text(encoding="utf-8")), "claims": []}), encoding="utf-8")
+    assert "<td>sms-unstable</td><td>holds</td><td>holds</td><td></td>" in page_of(tmp_path)
+
+
+def test_every_text_is_escaped(tmp_path):
+    put(tmp_path, "quick", "sst", text=HOSTILE, extra={HOSTILE: HOSTILE})
+    path = write_text_report(tmp_path, HOSTILE, HOSTILE, main="main", tables=("more",))
+    page = path.read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert "<b>" not in page
+    assert page.count("<script>") == page.count("</script>") == 2, "the library and one chart"
+
+
+def test_nothing_to_report_on_is_said(tmp_path):
+    with pytest.raises(UsageError, match="no row's result"):
+        write_text_report(tmp_path, "title", "lead", main="main")
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"mark": "nonsense", "data": 3}'])
+def test_a_damaged_chart_is_named(tmp_path, damage):
+    put(tmp_path, "quick", "sst")
+    chart = tmp_path / "quick" / "sst" / "figures" / "bars.vl.json"
+    chart.write_text(damage, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"bars\.vl\.json is no chart"):
+        page_of(tmp_path)
+    chart.unlink()
+    with pytest.raises(UsageError, match=r"bars\.vl\.json cannot be read"):
+        page_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ("", ""),
+        ("0.5", "0.500"),
+        ("-0.25", "-0.250"),
+        ("12", "12"),
+        ("3.0", "3"),
+        ("0.00001234", "1.2e-05"),
+        ("nan", "nan"),
+        ("inf", "inf"),
+        ("never", "never"),
+        ("1e300", "1e300"),
+        ("20, 12", "20, 12"),
+    ],
+)
+def test_cells_for_a_reader(cell, text):
+    assert shown(cell) == text
+
+
+def test_a_figure_s_heading_names_its_corpus_once(tmp_path):
+    put(tmp_path, "quick", "sst")
+    path = tmp_path / "quick" / "sst" / "figures" / "bars.vl.json"
+    chart = json.loads(path.read_text(encoding="utf-8"))
+    chart["title"]["text"] = "sst: words"
+    path.write_text(json.dumps(chart), encoding="utf-8")
+    assert "<h2>sst (quick): words</h2>" in page_of(tmp_path)

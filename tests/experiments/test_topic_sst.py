@@ -1,0 +1,175 @@
+"""The treebank experiment: when runs end, what is read out of them, and verdicts whose answer is known."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from attnlab.experiments.topic_sst import experiment as topic_sst
+from attnlab.experiments.topic_sst.experiment import SENTENCE, SETTINGS, TRACED, Outcome, TopicSst, epochs
+from attnlab.families.topics.sst import read_sst
+from attnlab.lab.claims import load_claims
+from attnlab.lab.experiment import Order
+from attnlab.runs.loop import Trained, train
+from attnlab.runs.model_spec import SgdSpec, TopicModelSpec
+from attnlab.runs.problem import build_problem
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
+from attnlab.runs.store import RunStore
+from attnlab.runs.task_spec import SstSpec
+from attnlab.theory.norms import norm_of_score
+
+FREQUENT = "the"
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """A treebank of our own: every sentence has a frequent word and one that tells its class."""
+    folder = tmp_path / "data" / "sst"
+    folder.mkdir(parents=True)
+    sentences = [f"(3 (2 {word}) (2 {FREQUENT}))" for word in TRACED for _ in range(8)]
+    sentences += [f"(1 (2 {word}{k}) (2 {FREQUENT}))" for word in "abcdefgh" for k in range(5)]
+    sentences.append(f"(4 {' '.join(f'(2 {word})' for word in (*SENTENCE, FREQUENT))})")
+    for name in ("train", "dev", "test"):
+        (folder / f"{name}.txt").write_text("\n".join(sentences))
+    monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path / "data"))
+    topic_sst.corpus_of.cache_clear()
+    yield folder
+    topic_sst.corpus_of.cache_clear()
+
+
+class Folder:
+    """A run's fields, from memory."""
+
+    def __init__(self, fields):
+        self.fields = fields.__getitem__
+
+
+def outcome(data, *, off=0.0, reverse=False, setting=SETTINGS[0]):
+    """Attention on the frequent word in the middle, on the others at the end (``reverse``: the other way round)."""
+    corpus = read_sst(data, setting.classes, padded=setting.padded)
+    fields, rows = {}, []
+    plain = Outcome(setting, Trained("x", [{"step": s, "valid_loss": 1.0} for s in (0, 1)], 1), corpus)
+    for step in (0, 500, 1000, 1500):
+        scores = np.full(len(corpus.words), step / 500)
+        if step:
+            scores[corpus.id(FREQUENT)] += 1.0 if (step == 500) != reverse else -1.0
+        norms = np.array([norm_of_score(s, m, query_norm=2.0) for s, m in zip(scores, plain.others, strict=True)])
+        fields[step] = pa.table({"score": scores, "norm": norms * (1 + off)})
+        losses = {"loss": 1.0, "valid_loss": 2 - step / 1000 if step < 1500 else 3.0, "test_accuracy": 0.8}
+        rows.append({"step": step, "query_norm": 2.0, **losses})
+    return Outcome(setting, Trained(setting.spec().id, rows, 1500, Folder(fields)), corpus)
+
+
+def test_counts_purity_and_lengths(data):
+    run = outcome(data)
+    ids = {word: run.corpus.id(word) for word in ("powerful", FREQUENT, "a0", "best")}
+    assert run.counts[ids["powerful"]].tolist() == [0, 9]
+    assert run.counts[ids[FREQUENT]].tolist() == [40, 41]
+    assert run.purity[ids[FREQUENT]] == pytest.approx(1 / 81)
+    assert run.purity[ids["a0"]] == run.purity[ids["best"]] == 1
+    assert run.others[ids["powerful"]] == pytest.approx((8 * 2 + 7) / 9 - 1)
+    padded = outcome(data, setting=SETTINGS[2])
+    assert set(padded.others[[padded.corpus.id(word) for word in ids]]) == {6.0}
+
+
+def test_it_is_read_up_to_the_lowest_validation_loss(data):
+    run = outcome(data)
+    assert run.steps == [0, 500, 1000]
+    assert run.row()["best_epoch"] == 1000 and run.row()["last_epoch"] == 1500
+
+
+def test_top_words_are_those_of_largest_score(data):
+    run = outcome(data)
+    frequent = run.corpus.id(FREQUENT)
+    assert (run.top_words[1] == frequent).all()
+    assert (run.top_words[2] != frequent).all()
+    table = {(row["sentences_of"], row["step"]): row for row in topic_sst.purity_table(run)}
+    assert table["all sentences", 500]["frequency"] == 81
+    assert table["powerful", 1000]["purity"] == 1
+    weights = [row["weight"] for row in topic_sst.sentence_table(run) if row["word"] == "powerful"]
+    assert weights == pytest.approx([1 / 7, np.e / (6 * np.e + np.e**2), np.e**2 / (6 * np.e**2 + np.e)])
+
+
+def parts(findings):
+    return {f.claim: [p.verdict for p in f.parts] for f in findings}
+
+
+def test_verdicts(data, monkeypatch):
+    monkeypatch.setattr(topic_sst, "LARGEST", 30)
+    right = parts(topic_sst.decide([outcome(data, off=0.05)]))
+    assert right == {"real-frequency-then-purity": ["holds", "holds"], "real-norm-identity": ["holds"]}
+    assert parts(topic_sst.decide([outcome(data, off=0.3)]))["real-norm-identity"] == ["fails"]
+    assert parts(topic_sst.decide([outcome(data, reverse=True)]))["real-frequency-then-purity"] == ["undecided"] * 2
+    monkeypatch.setattr(topic_sst, "LARGEST", 1000)
+    assert parts(topic_sst.decide([outcome(data)]))["real-norm-identity"] == ["undecided"]
+
+
+def test_it_fills_its_tables_and_figures(data, monkeypatch):
+    monkeypatch.setattr(topic_sst, "LARGEST", 10)
+    done = {setting.spec().id: outcome(data, setting=setting).run for setting in SETTINGS[:2]}
+    result = TopicSst().analyse(Order("quick"), done)
+    named = {claim.id for claim in load_claims() if "topic-sst" in claim.experiments}
+    assert {finding.claim for finding in result.findings} == named
+    assert all(table and all(list(row) == list(table[0]) for row in table) for table in result.tables.values())
+    assert all(chart.to_dict()["$schema"] for chart in result.figures.values())
+
+
+@pytest.mark.parametrize(
+    ("losses", "wanted"),
+    [
+        ([3.0, 2.0, 1.5], 2000),  # still falling: a thousand more
+        ([3.0, 1.0, 1.5, 1.6, 1.7, 1.8], 2500),  # the lowest lies 2000 epochs back: it has ended
+        ([3.0, 1.0, 1.5, 1.6, 1.7], 3000),
+    ],
+)
+def test_a_run_ends_two_thousand_epochs_after_its_lowest_validation_loss(losses, wanted):
+    rows = [{"step": 500 * k, "valid_loss": loss} for k, loss in enumerate(losses)]
+    done = {SETTINGS[0].spec().id: Trained("x", rows, rows[-1]["step"])}
+    assert epochs(SETTINGS[0], Order("paper"), {}) == 4000
+    assert epochs(SETTINGS[0], Order("paper"), done) == wanted
+    assert epochs(SETTINGS[0], Order("quick"), {}) == 2000
+
+
+def test_plans_are_the_papers():
+    jobs = TopicSst().plan(Order("paper"), {})
+    assert len({job.spec.id for job in jobs}) == len(jobs) == 8
+    assert [(job.spec.model.classifier, job.spec.model.size, job.spec.model.key_size) for job in jobs[:2]] == [
+        ("fixed", 200, 10),
+        ("linear", 100, 10),
+    ]
+    assert {job.schedule.steps for job in TopicSst().at_most(Order("paper"), {})} == {20_000}
+    assert len(TopicSst().plan(Order("quick"), {})) == 2
+
+
+def test_a_run_keeps_every_words_score_and_norm(data, tmp_path):
+    spec = RunSpec(
+        task=SstSpec(),
+        model=TopicModelSpec(classifier="linear", size=6, key_size=3, embedding_std=0.1),
+        optimiser=SgdSpec(),
+        batch=None,
+        init_seed=0,
+        data_seed=0,
+    )
+    store = RunStore(tmp_path / "runs")
+    done = train(spec, Schedule.every(5, steps=10), store)
+    assert done.run.field_steps() == [0, 5, 10]
+    problem = build_problem(spec)
+    problem.model.load_state_dict(
+        {name.removeprefix("model."): value for name, value in store.run(spec.id).load(10).tensors.items()}
+    )
+    words = done.run.fields(10)
+    assert torch.equal(torch.tensor(words["score"].to_pylist()), problem.model.scores().detach())
+    assert words["norm"].to_pylist() == problem.model.embedding.norm(dim=1).tolist()
+    assert done.rows[-1]["valid_loss"] == done.rows[-1]["test_loss"] == pytest.approx(done.rows[-1]["loss"])
+    assert store.run(spec.id).verify() == []
+
+
+@pytest.mark.needs_data("sst")
+def test_the_traced_sentence_is_found_by_its_words(data_root):
+    bags = (corpus := read_sst(data_root / "sst", 2)).split.train
+    sentences = [set(bags.sentence[bags.words == corpus.id(word)].tolist()) for word in SENTENCE]
+    (found,) = set.intersection(*sentences)
+    assert int(bags.labels[found]) == 1 and int(bags.lengths[found]) == 12
+    assert int(bags.words[bags.offsets[found] + 1]) == corpus.id("powerful")
+    assert int(bags.words[bags.offsets[found] + 7]) == corpus.id("best")

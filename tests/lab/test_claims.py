@@ -1,0 +1,266 @@
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.errors import UsageError
+from attnlab.lab.claims import (
+    PRESETS,
+    VERDICTS,
+    Decision,
+    Finding,
+    Part,
+    claim,
+    decide,
+    load_claims,
+    read_registry,
+    verdict_of,
+)
+
+LIST = Path(__file__).parents[3] / "shared" / "CLAIMS.md"
+
+
+def part(name: str = "all", verdict: Any = "holds", effect: float | None = 1.0, **other: Any) -> Part:
+    return Part(name, verdict, effect, other.get("interval"), other.get("over", "seeds"), other.get("detail", "so"))
+
+
+def write(root: Path, place: str, claims: dict[str, list[Part]], **changes: Any) -> Path:
+    """A result.json at ``place``, such as ``copying/paper`` or ``agreement/paper/imdb``."""
+    experiment, preset, *_ = place.split("/")
+    document = {
+        "experiment": experiment,
+        "preset": preset,
+        "claims": [Finding(id, tuple(parts)).to_json() for id, parts in claims.items()],
+        "seeds": [0],
+    }
+    path = root / place / "result.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document | changes))
+    return path
+
+
+def decided(root: Path, id: str) -> Decision:
+    return next(decision for decision in decide(root) if decision.id == id)
+
+
+# The registry
+
+
+@pytest.mark.skipif(not LIST.is_file(), reason="put the list of claims at ../shared/CLAIMS.md")
+def test_registry_is_the_list_of_claims() -> None:
+    rows = [
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in LIST.read_text(encoding="utf-8").splitlines()
+        if re.match(r"\| [a-z0-9-]+ \|", line) and not line.startswith("| id |")
+    ]
+    assert len(rows) == 71
+    listed = [(id, source, tuple(experiments.split(", "))) for id, source, _, experiments in rows]
+    papers = [claim for claim in load_claims() if not claim.ours]
+    assert [(claim.id, claim.source, claim.experiments) for claim in papers] == listed
+
+
+def test_rules_that_borrow_from_others_name_claims() -> None:
+    # "The rule of a-claim", "The rules of a-claim, another-one and a-third".
+    id = r"[a-z0-9]+(?:-[a-z0-9]+)+"
+    lists = [
+        ids for each in load_claims() for ids in re.findall(rf"[Rr]ules? of ({id}(?:(?:, | and ){id})*)", each.rule)
+    ]
+    borrowed = {id for ids in lists for id in re.split(", | and ", ids)}
+    assert borrowed
+    assert borrowed <= {each.id for each in load_claims()}
+
+
+def test_unknown_claim_names_close_ones() -> None:
+    with pytest.raises(UsageError, match=r"no claim 'copy-iid-learn'; .*copy-iid-learns"):
+        claim("copy-iid-learn")
+
+
+ENTRY = '[[claim]]\nid = "{id}"\nsource = "P"\nstatement = "{statement}"\nexperiments = {experiments}\nrule = "r"\n'
+
+
+def entry(id: str = "a", statement: str = "s", experiments: str = '["e"]') -> str:
+    return ENTRY.format(id=id, statement=statement, experiments=experiments)
+
+
+def test_registry_reads_in_order() -> None:
+    assert [each.id for each in read_registry(entry("b") + entry("a"))] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (entry("a") + entry("a"), "two claims with the id 'a'"),
+        (entry(statement=" "), "'a' has an empty statement"),
+        (entry(experiments="[]"), "'a' has an empty experiments"),
+        (entry(experiments='["e", ""]'), "'a' has an empty experiments"),
+        (entry().replace('rule = "r"', ""), r"0\.rule"),
+        (entry(experiments="3"), r"0\.experiments"),
+        ("[[claim", "not TOML"),
+    ],
+)
+def test_registry_mistakes_are_named(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read_registry(text)
+
+
+# Verdicts
+
+
+@given(st.lists(st.sampled_from(VERDICTS)))
+def test_whole_follows_from_parts(verdicts: list[Any]) -> None:
+    whole = verdict_of([part(verdict=verdict) for verdict in verdicts])
+    assert (whole == "fails") == ("fails" in verdicts)
+    assert (whole == "holds") == (bool(verdicts) and set(verdicts) == {"holds"})
+    assert Finding("x", tuple(part(verdict=verdict) for verdict in verdicts)).verdict == whole
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+parts = st.builds(
+    Part,
+    name=st.text(),
+    verdict=st.sampled_from(VERDICTS),
+    effect=st.none() | finite,
+    interval=st.none() | st.tuples(finite, finite).map(lambda ends: (min(ends), max(ends))),
+    over=st.text(),
+    detail=st.text(),
+)
+
+
+@given(st.builds(Finding, claim=st.text(), parts=st.lists(parts).map(tuple)))
+def test_findings_survive_json(finding: Finding) -> None:
+    assert Finding.from_json(json.loads(json.dumps(finding.to_json()))) == finding
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"verdict": "maybe"}, "verdict"),
+        ({"effect": "0.5"}, "effect"),
+        ({"effect": float("nan")}, "finite"),
+        ({"interval": [1.0]}, "interval"),
+        ({"interval": [2.0, 1.0]}, "ends before it begins"),
+        ({"name": None}, "name"),
+    ],
+)
+def test_bad_finding_is_named(change: dict[str, Any], message: str) -> None:
+    entry = Finding("x", (part(interval=(0.0, 1.0)),)).to_json()
+    entry["parts"][0] |= change
+    with pytest.raises(UsageError, match=message):
+        Finding.from_json(entry)
+
+
+@pytest.mark.parametrize("effect", [float("inf"), float("nan")])
+def test_part_needs_finite_numbers(effect: float) -> None:
+    with pytest.raises(UsageError, match="finite"):
+        part(effect=effect)
+    with pytest.raises(UsageError, match="finite"):
+        part(interval=(0.0, effect))
+
+
+# Decisions
+
+
+def test_nothing_run_leaves_everything_undecided(tmp_path: Path) -> None:
+    decisions = decide(tmp_path / "nowhere")
+    assert [decision.id for decision in decisions] == [claim.id for claim in load_claims()]
+    assert {(d.verdict, d.effect, d.interval, d.preset, d.parts) for d in decisions} == {
+        ("undecided", None, None, None, ())
+    }
+
+
+def test_a_result_decides_its_claims_alone(tmp_path: Path) -> None:
+    one = part("40 of 60", effect=1.0, interval=(0.84, 1.0))
+    write(tmp_path, "copying/paper", {"copy-k-of-n-learns": [one]})
+    decision = decided(tmp_path, "copy-k-of-n-learns")
+    assert (decision.verdict, decision.effect, decision.interval) == ("holds", 1.0, (0.84, 1.0))
+    assert (decision.preset, decision.parts, decision.experiment) == ("paper", (one,), "copying")
+    assert sum(decision.verdict != "undecided" for decision in decide(tmp_path)) == 1
+
+
+@given(st.sets(st.sampled_from(PRESETS), min_size=1))
+def test_the_strongest_preset_speaks(tmp_path_factory: pytest.TempPathFactory, presets: set[str]) -> None:
+    root = tmp_path_factory.mktemp("results")
+    for preset in presets:
+        write(root, f"copying/{preset}", {"copy-k-of-n-learns": [part(preset)]})
+    decision = decided(root, "copy-k-of-n-learns")
+    strongest = next(preset for preset in ("paper", "reduced", "quick") if preset in presets)
+    assert (decision.preset, [part.name for part in decision.parts]) == (strongest, [strongest])
+
+
+def test_a_stronger_preset_that_is_silent_leaves_the_word_to_a_weaker(tmp_path: Path) -> None:
+    write(tmp_path, "copying/paper", {"copy-k-of-n-learns": []})
+    write(tmp_path, "copying/quick", {"copy-k-of-n-learns": [part()]})
+    assert decided(tmp_path, "copy-k-of-n-learns").preset == "quick"
+
+
+def test_the_deciding_part_gives_the_effect(tmp_path: Path) -> None:
+    mixed = [part("a", effect=1), part("b", "undecided", 2), part("c", "fails", 3), part("d", "fails", 4)]
+    for count, effect in ((1, 1), (2, 2), (3, 3), (4, 3)):
+        write(tmp_path, "copying/paper", {"copy-iid-learns": mixed[:count]})
+        assert decided(tmp_path, "copy-iid-learns").effect == effect
+
+
+def test_two_experiments_must_both_speak(tmp_path: Path) -> None:
+    id = "proxy-blind-to-permutations"
+    write(tmp_path, "mixture/paper", {id: [part(effect=1)]})
+    alone = decided(tmp_path, id)
+    assert (alone.verdict, alone.effect, alone.preset) == ("undecided", 1, "paper")
+    write(tmp_path, "count-tables/quick", {id: [part(effect=2)]})
+    both = decided(tmp_path, id)
+    assert (both.verdict, both.preset, both.experiment) == ("holds", "quick", "mixture, count-tables")
+    write(tmp_path, "count-tables/quick", {id: [part(verdict="fails", effect=2)]})
+    assert (decided(tmp_path, id).verdict, decided(tmp_path, id).effect) == ("fails", 2)
+
+
+def test_one_of_two_experiments_can_refute(tmp_path: Path) -> None:
+    write(tmp_path, "mixture/paper", {"proxy-blind-to-permutations": [part(verdict="fails")]})
+    assert decided(tmp_path, "proxy-blind-to-permutations").verdict == "fails"
+
+
+def test_rows_are_parts(tmp_path: Path) -> None:
+    id = "attention-follows-lexicon"
+    write(tmp_path, "agreement/paper/sms", {id: [part("sms")]})
+    write(tmp_path, "agreement/reduced/imdb", {id: [part("alpha, beta", "undecided")]})
+    write(tmp_path, "agreement/quick/imdb", {id: [part("not this one", "fails")]})
+    write(tmp_path, "agreement/quick/yelp", {id: [part("nor this", "fails")]})
+    write(tmp_path, "agreement/paper", {id: [part("nor the summary", "fails")], "agreement-bleu": [part("whole")]})
+    decision = decided(tmp_path, id)
+    assert [part.name for part in decision.parts] == ["imdb: alpha, beta", "sms"]
+    assert (decision.verdict, decision.preset) == ("undecided", "reduced")
+    assert [part.name for part in decided(tmp_path, "agreement-bleu").parts] == ["whole"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda _: "",
+        lambda _: "[]",
+        lambda text: text.replace('"holds"', '"perhaps"'),
+        lambda text: text.replace('"claims"', '"claim"'),
+        lambda text: text.replace('"parts"', '"pieces"'),
+        lambda text: text.replace('"effect": 1.0', '"effect": NaN'),
+        lambda text: text.replace('"paper"', '"thorough"'),
+        lambda text: text.replace('"copying"', '"mixture"'),
+        lambda text: text.replace("copy-k-of-n-learns", "mixture-fails"),
+        lambda text: text.replace("copy-k-of-n-learns", "copy-everything"),
+    ],
+)
+def test_damaged_result_is_named(tmp_path: Path, damage: Any) -> None:
+    path = write(tmp_path, "copying/paper", {"copy-k-of-n-learns": [part()]})
+    whole = path.read_text()
+    assert damage(whole) != whole
+    path.write_text(damage(whole))
+    with pytest.raises(UsageError, match=re.escape(str(path))):
+        decide(tmp_path)
+
+
+def test_result_that_is_not_text_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "copying/paper", {"copy-k-of-n-learns": [part()]})
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match=re.escape(str(path))):
+        decide(tmp_path)

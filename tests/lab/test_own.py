@@ -1,0 +1,144 @@
+"""A task and an experiment of the user's own: what docs/extend.md says, run as it stands there."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnlab.errors import UsageError
+from attnlab.lab.registry import find_experiment
+from attnlab.runs.task_spec import OwnTaskSpec
+
+PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
+
+
+def code() -> str:
+    """The page's one block of Python."""
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    return block
+
+
+def attnlab(folder, *words):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        [sys.executable, "-m", "attnlab", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
+
+
+@pytest.fixture
+def lab(tmp_path):
+    (tmp_path / "sorting_lab.py").write_text(code(), encoding="utf-8")
+    return tmp_path
+
+
+def test_it_fits_in_forty_lines():
+    assert sum(bool(line.strip()) for line in code().splitlines()) < 40
+
+
+def test_it_runs_as_it_stands(lab):
+    done = attnlab(lab, "run", "sorting_lab:SortingLab", "--seeds", "1")
+    assert done.returncode == 0, done.stderr
+    folder = lab / "results" / "sorting" / "quick"
+    assert json.loads((folder / "result.json").read_text(encoding="utf-8"))["experiment"] == "sorting"
+    assert (folder / "figures" / "curves.svg").is_file()
+    again = attnlab(lab, "run", "sorting_lab:SortingLab", "--seeds", "1", "--plan", "--json")
+    assert json.loads(again.stdout)["to_train"] == 0
+    told = attnlab(lab, "run", "sorting_lab:SortingLab", "--seeds", "1", "--plan").stdout
+    assert told == "sorting at quick: all 2 runs are there; only their analysis is left.\n"
+    # Another text of the task is another task.
+    (lab / "sorting_lab.py").write_text(code() + "\n# changed\n", encoding="utf-8")
+    changed = attnlab(lab, "run", "sorting_lab:SortingLab", "--seeds", "1", "--plan", "--json")
+    assert json.loads(changed.stdout)["to_train"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "told"),
+    [
+        ("", "nowhere:Lab", "There is no module 'nowhere'"),
+        ("", "mine:Lab", "has no 'Lab'"),
+        ("raise RuntimeError('broken')", "mine:Lab", "cannot be imported"),
+        ("class Lab: name = 'mine'", "mine:Lab", "no experiment"),
+        ("", "mine:", "write module:name"),
+    ],
+    ids=["no-module", "no-class", "broken", "incomplete", "no-name"],
+)
+def test_mistakes_are_told_in_a_sentence(tmp_path, text, name, told):
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    done = attnlab(tmp_path, "run", name)
+    assert done.returncode == 2
+    assert told in re.sub(r"\s+", " ", done.stderr)
+    assert "Traceback" not in done.stderr
+
+
+LAB = """
+from attnlab.models.heads import head_of, place_head
+from attnlab.models.seq2seq import Seq2Seq
+from attnlab.runs.model_spec import Seq2SeqSpec
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
+from attnlab.runs.task_spec import CopyingSpec, MixtureSpec, PermutationsSpec, SelectionsSpec
+
+THREE = PermutationsSpec(words=3)
+
+class Lab:
+    name, title, source = "mine", "Mine", "ours"
+    analyse = None
+
+    def plan(self, order, done):
+        return {made}
+
+    def at_most(self, order, done):
+        return self.plan(order, {{}})
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("CopyingSpec(distribution=SelectionsSpec(length=4, words=3))", "4 different words cannot be drawn from 3"),
+        ("CopyingSpec(distribution=THREE, order=())", "names each of 0 .. 2 once; it has 0 entries"),
+        ("CopyingSpec(distribution=THREE, order=(0, 0, 1))", "names each of 0 .. 2 once"),
+        ("Seq2SeqSpec(heads=0)", "heads: Input should be greater than or equal to 1"),
+        ("CopyingSpec(distribution=MixtureSpec(parts=(THREE, THREE), shares=(0.5, 0.6)))", "add up to 1"),
+        ("place_head(Seq2Seq(4, 4, hidden=8), 0, head_of(Seq2Seq(4, 4, hidden=6), 0))", "but the network's heads have"),
+    ],
+    ids=["k-above-n", "empty-order", "repeated-position", "no-heads", "shares", "head-of-another-width"],
+)
+def test_an_experiment_s_bad_settings_are_told_in_a_sentence(tmp_path, made, told):
+    (tmp_path / "mine.py").write_text(LAB.format(made=made), encoding="utf-8")
+    done = attnlab(tmp_path, "run", "mine:Lab")
+    assert done.returncode == 2
+    assert done.stderr.count("error:") == 1
+    assert told in re.sub(r"\s+", " ", done.stderr)
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir() if path.name != "__pycache__"] == ["mine.py"]
+
+
+@pytest.mark.parametrize("name", ["copying", "Up", "../up", "a/b", ""])
+def test_a_name_that_is_no_folder_of_its_own_is_refused(tmp_path, monkeypatch, name):
+    text = f"class Lab:\n    name, title, source = {name!r}, 'a', 'b'\n    plan = at_most = analyse = None\n"
+    (tmp_path / "named.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "named", raising=False)
+    with pytest.raises(UsageError, match="calls itself"):
+        find_experiment("named:Lab")
+
+
+def test_a_task_that_changed_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "changing.py"
+    path.write_text("class Task:\n    vocabulary = 3\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = OwnTaskSpec.of("changing:Task")
+    assert spec.build().vocabulary == 3
+    path.write_text("class Task:\n    vocabulary = 4\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="has changed"):
+        spec.build()

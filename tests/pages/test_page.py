@@ -1,0 +1,71 @@
+"""Pages: escaped, whole, and alive without a network."""
+
+import re
+
+import altair as alt
+import pytest
+
+from attnlab.experiments.copying.demo import tell
+from attnlab.experiments.copying.experiment import PERMUTATIONS, SELECTIONS
+from attnlab.lab.success import Outcome
+from attnlab.pages.page import Section, write_page
+from attnlab.runs.loop import Trained
+
+HOSTILE = '</script><script>alert(1)</script> & "quotes" <b>'
+
+
+def test_every_text_is_escaped(tmp_path):
+    chart = alt.Chart(alt.InlineData(values=[{"word": HOSTILE, "y": 1}])).mark_bar().encode(x="word:N", y="y:Q")
+    section = Section(HOSTILE, [HOSTILE], chart, HOSTILE, [{HOSTILE: HOSTILE}])
+    write_page(tmp_path / "page.html", HOSTILE, HOSTILE, [section])
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert "<b>" not in page
+    assert page.count("<script>") == page.count("</script>") == 2
+
+
+def test_nothing_is_fetched(tmp_path):
+    chart = alt.Chart(alt.InlineData(values=[{"y": 1}])).mark_bar().encode(y="y:Q")
+    write_page(tmp_path / "page.html", "title", "lead", [Section("heading", chart=chart)])
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    without_scripts = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    assert not re.search(r"(src|href)=|url\(|@import", without_scripts)
+
+
+def outcome(setting, seed, learned_at):
+    rows = [
+        {
+            "step": step,
+            "accuracy": 1.0 if learned_at and step >= learned_at else 0.42,
+            "probe_accuracy": 0.9 if setting is SELECTIONS else 0.1,
+            "attention_accuracy": 0.3,
+        }
+        for step in range(0, (learned_at or 200) + 1, 10)
+    ]
+    return Outcome(setting.name, seed, Trained("0" * 16, rows, rows[-1]["step"]))
+
+
+@pytest.mark.parametrize(
+    ("easy", "hard", "said"),
+    [
+        ([40, 40, 40], [100, None, None], "easier to express, was the harder one"),
+        ([40, 40, 40], [80, 80, 120], "took 2.0 times as many updates"),
+        ([40, None, None], [80, 80, 120], "do not show the paradox"),
+        ([80, 80, 80], [80, 80, 80], "no difference"),
+        ([None, None, None], [None, None, None], "no difference"),
+    ],
+)
+def test_the_demo_tells_what_happened(easy, hard, said, tmp_path):
+    outcomes = [outcome(SELECTIONS, n, step) for n, step in enumerate(easy)]
+    outcomes += [outcome(PERMUTATIONS, n, step) for n, step in enumerate(hard)]
+    story = tell(outcomes)
+    told = " ".join(paragraph for section in story.sections for paragraph in section.paragraphs)
+    assert said in told
+    if easy == [40, 40, 40]:
+        assert "the lexical probe pointed to the right word in 90% of the cases" in told
+        assert "all 3 runs learned it" in story.lead
+    if hard == [100, None, None]:
+        assert "1 of 3 did" in story.lead
+        assert "The others were at 42%, 42% accuracy by then" in told
+    write_page(tmp_path / "demo.html", story.title, story.lead, story.sections)
+    assert "not within 200" in (tmp_path / "demo.html").read_text(encoding="utf-8") or None not in [*easy, *hard]
