@@ -11,8 +11,7 @@ def report(
     results: Annotated[Path, typer.Option(help="Folder that results were written into.")] = Path("results"),
 ) -> None:
     """Write the page of an experiment's results again, from what lies on disk. Trains nothing."""
-    from attnlab.lab.page import write_report
     from attnlab.lab.registry import find_experiment
 
     for experiment in [find_experiment(name) for name in names]:
-        typer.echo(str(write_report(experiment, results / experiment.name)))
+        typer.echo(str(experiment.report(results / experiment.name)))

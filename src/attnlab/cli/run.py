@@ -73,7 +73,6 @@ def run(
     """Run an experiment of the papers: train what is missing, decide its claims, write tables and figures."""
     from attnlab.lab.conduct import conduct, estimate
     from attnlab.lab.experiment import check_order, chosen_rows
-    from attnlab.lab.page import write_report
     from attnlab.lab.recall import check_recalling
     from attnlab.lab.recall import recall as recall_runs
     from attnlab.lab.registry import find_experiment
@@ -118,7 +117,7 @@ def run(
                 _print(done.result)
             typer.echo(str(done.folder))
     if not stop_hopeless:  # such results stand apart, where they decide nothing
-        page = write_report(experiment, out / experiment.name)
+        page = experiment.report(out / experiment.name)
         if not as_json:
             typer.echo(str(page))
     if as_json:

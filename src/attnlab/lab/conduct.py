@@ -67,7 +67,7 @@ def conduct(
     folder = write_result(
         result,
         out / experiment.name / order.folder / order.row,
-        experiment=experiment.name,
+        experiment=experiment,
         order=order,
         command=command,
         seconds=seconds,

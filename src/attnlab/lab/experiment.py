@@ -1,20 +1,33 @@
-"""What an experiment is: runs in, a result out."""
+"""What an experiment is: settings in, a result out, written as one story in one file.
 
-from collections.abc import Mapping, Sequence
+A subclass of `Experiment` says in this order: its question (docstring), its settings, what it measures (`measure`), the
+rules that decide its claims (methods marked with `claim`), its tables and figures, and what a reader should know.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, TypeVar
 
 import altair as alt
 
 from attnlab.errors import UsageError
-from attnlab.lab.claims import PRESETS, Finding, Preset
+from attnlab.lab.claims import PRESETS, Finding, Part, Preset
+from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
 
 Table = Sequence[Mapping[str, Any]]
 """Rows of a table, all with the same columns."""
+Figures = Mapping[str, alt.TopLevelMixin]
+"""Charts by file name, in the order in which they are to be read."""
+Decided = Part | Iterable[Part]
+"""What a rule gives: one part of a claim, or several."""
+Rule = TypeVar("Rule", bound=Callable[[Any], Decided])
 
 
 @dataclass(frozen=True)
@@ -31,12 +44,38 @@ class Order:
 
     @property
     def folder(self) -> str:
-        """Where its result stands below that of the experiment: results of ended runs stand apart."""
+        """The result's folder below the experiment's; results of runs that were ended early have one of their own."""
         return f"{self.preset}-stop-hopeless" if self.stop_hopeless else self.preset
 
     def first(self, seeds: Sequence[int]) -> list[int]:
         """The first of the experiment's ``seeds``, as many as were asked for."""
         return list(seeds if self.seeds is None else seeds[: self.seeds])
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One kind of run: its name, the run of each seed, how many seeds each preset trains, and for how long.
+
+    ``seeds``: how many, from 0 on, or which. ``schedule``: one for all presets, or one for each.
+    """
+
+    name: str
+    spec: Callable[[int], RunSpec]
+    seeds: Mapping[Preset, int | Sequence[int]]
+    schedule: Schedule | Mapping[Preset, Schedule]
+
+    def seeds_at(self, order: Order) -> list[int]:
+        """The seeds that are asked for."""
+        seeds = self.seeds.get(order.preset, 0)
+        return order.first(range(seeds) if isinstance(seeds, int) else seeds)
+
+    def schedule_at(self, preset: Preset) -> Schedule:
+        """How long its runs go on at a preset, and when they are measured."""
+        return self.schedule if isinstance(self.schedule, Schedule) else self.schedule[preset]
+
+    def job(self, seed: int, preset: Preset) -> Job:
+        """One of its runs."""
+        return Job(f"{self.name}, seed {seed}", self.spec(seed), self.schedule_at(preset))
 
 
 @dataclass(frozen=True)
@@ -55,61 +94,148 @@ class Result:
     seeds: dict[str, list[int]] = field(default_factory=dict)
 
 
-class Experiment(Protocol):
-    """One experiment of the papers or beyond them."""
+def claim(id: str) -> Callable[[Rule], Rule]:
+    """Marks the method of an experiment that decides the claim ``id``: it returns the claim's part, or its parts."""
 
-    name: str
-    title: str
-    source: str
+    def mark(rule: Rule) -> Rule:
+        rule.claim = id  # type: ignore[attr-defined]
+        return rule
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
+    return mark
+
+
+class Experiment:
+    """One experiment of the papers or beyond them.
+
+    ``decides_at``: presets whose results decide claims; at others the numbers are shown and every part is undecided.
+    ``recalls``: it reads measurements alone, no weights, so runs that other results have measured need no training.
+    ``may_stop``: it asks of a run no more than whether it learns in time, so hopeless runs may be ended early.
+    ``rows``: names of the corpora it is run on one by one; none for an experiment that is run as a whole.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+    settings: Sequence[Setting] = ()
+    decides_at: ClassVar[tuple[Preset, ...]] = PRESETS
+    recalls: ClassVar[bool] = False
+    may_stop: ClassVar[bool] = False
+    rows: ClassVar[tuple[str, ...]] = ()
+
+    order: Order
+    runs: Runs
+
+    # --- runs
+
+    def settings_at(self, preset: Preset) -> Sequence[Setting]:  # noqa: ARG002 (most have the same at all presets)
+        """Its settings, for an experiment whose task is smaller at some preset."""
+        return self.settings
+
+    def jobs(self, order: Order) -> list[Job]:
+        """All runs that are known before the first is trained."""
+        return [
+            setting.job(seed, order.preset)
+            for setting in self.settings_at(order.preset)
+            for seed in setting.seeds_at(order)
+        ]
+
+    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (most know all beforehand)
         """All runs the experiment needs, as far as ``done`` (finished runs by id) lets it know them."""
-        ...
+        return self.jobs(order)
 
     def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
         """The longest the plan can become after ``done``, for an estimate before anything more is trained."""
-        ...
+        return self.plan(order, done)
+
+    def outcomes(self, order: Order, done: Mapping[str, Trained]) -> Iterator[Outcome]:
+        """Its finished runs, setting by setting."""
+        for setting in self.settings_at(order.preset):
+            for seed in setting.seeds_at(order):
+                spec = setting.spec(seed)
+                yield Outcome(setting.name, seed, done[spec.id], spec)
+
+    def default_rows(self, preset: Preset) -> list[str]:  # noqa: ARG002 (texts choose by preset)
+        """The rows that are run where none are named."""
+        return list(self.rows)
+
+    # --- the story
+
+    def measure(self, runs: Runs) -> None:
+        """Take from the runs what rules, tables and figures need, as attributes."""
+
+    def summary(self) -> str:
+        """The result in a few plain sentences: by default what each part of each claim says."""
+        return " ".join(part.detail for finding in self.findings() for part in finding.parts)
+
+    def tables(self) -> Mapping[str, Table]:
+        """Its own tables, beside those of all runs and of all their measurements."""
+        return {}
+
+    def figures(self) -> Figures:
+        """Its figures, the one that answers the question first."""
+        return {}
+
+    def notes(self) -> Sequence[str]:
+        """What a reader should know about how it was run."""
+        return ()
+
+    def seeds(self) -> dict[str, list[int]]:
+        """The seeds that were run, by role."""
+        return {name: [outcome.seed for outcome in group] for name, group in self.runs.items()}
+
+    def run_row(self, outcome: Outcome) -> Mapping[str, Any]:
+        """A run's line in the table ``runs``."""
+        return outcome.row()
+
+    def report(self, folder: Path) -> Path:
+        """Write the page of its results in ``folder``, and say where it is."""
+        from attnlab.lab.page import write_result_page
+
+        return write_result_page(self, folder)
+
+    # --- what all experiments have in common
+
+    @classmethod
+    def rules(cls) -> dict[str, Callable[[Any], Decided]]:
+        """The methods that decide claims, by claim, in the order in which they are written."""
+        methods = [method for kind in reversed(cls.__mro__) for method in vars(kind).values()]
+        return {method.claim: method for method in methods if hasattr(method, "claim")}
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What the rules say; undecided throughout at a preset that decides nothing."""
+        findings = [Finding(id, _parts(rule(self))) for id, rule in self.rules().items()]
+        if self.order.preset not in self.decides_at:
+            findings = [finding.undecided() for finding in findings]
+        return tuple(finding for finding in findings if finding.parts)
 
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         """The result, from runs that are all there."""
-        ...
+        story = copy(self)
+        story.order, story.runs = order, Runs(self.outcomes(order, done))
+        story.measure(story.runs)
+        return Result(
+            summary=story.summary(),
+            tables={**story.tables(), **story.run_tables()},
+            figures=dict(story.figures()),
+            findings=story.findings(),
+            notes=tuple(story.notes()),
+            seeds=story.seeds(),
+        )
+
+    def run_tables(self) -> dict[str, Table]:
+        """``runs``: a line for each run; ``curves``: every measurement of every run."""
+        if not self.runs:
+            return {}
+        return {"runs": [self.run_row(outcome) for outcome in self.runs.all()], "curves": self.runs.curves()}
 
 
-class KnownRuns:
-    """The plan of an experiment whose runs are known before the first is trained: those in `jobs`, else none."""
-
-    def jobs(self, order: Order) -> list[Job]:  # noqa: ARG002 (an experiment that trains has its own)
-        """All its runs."""
-        return []
-
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (known beforehand)
-        return self.jobs(order)
-
-    def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (as above)
-        return self.jobs(order)
-
-
-@runtime_checkable
-class RowedExperiment(Experiment, Protocol):
-    """An experiment with a row for each of several corpora; rows are run, and written, one by one.
-
-    Orders handed to it name their row. A result of such an experiment is of one row.
-    """
-
-    rows: tuple[str, ...]
-
-    def default_rows(self, preset: Preset) -> list[str]:
-        """The rows that are run where none are named."""
-        ...
-
-    def report(self, folder: Path) -> Path:
-        """Write the page over all rows in the experiment's results ``folder``, and say where it is."""
-        ...
+def _parts(decided: Decided) -> tuple[Part, ...]:
+    return (decided,) if isinstance(decided, Part) else tuple(decided)
 
 
 def chosen_rows(experiment: Experiment, preset: Preset, only: Sequence[str]) -> list[str]:
     """The rows to run: those named, else the experiment's own choice; [""] for an experiment without rows."""
-    if not isinstance(experiment, RowedExperiment):
+    if not experiment.rows:
         if only:
             raise UsageError(f"The experiment {experiment.name} has no rows, so --only has nothing to choose from.")
         return [""]

@@ -1,11 +1,12 @@
 """The page of an experiment's result: what was asked, what came out, how each claim was decided, all figures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from attnlab.errors import UsageError
 from attnlab.lab.claims import Finding, differing, load_claims
-from attnlab.lab.experiment import Experiment, RowedExperiment
+from attnlab.lab.experiment import Experiment
 from attnlab.lab.paper_figure import page_words
 from attnlab.lab.written import WrittenResult, chart_title, in_words, strongest
 from attnlab.pages.page import Section, write_page
@@ -23,20 +24,19 @@ VERDICTS_IN_WORDS = {
 }
 
 
-def write_report(experiment: Experiment, folder: Path) -> Path:
+def write_result_page(experiment: Experiment, folder: Path) -> Path:
     """Write ``report.html`` into the experiment's results ``folder`` from what is there, and say where it is."""
-    if isinstance(experiment, RowedExperiment):
-        return experiment.report(folder)
     results = strongest(folder)
     if not results:
         raise UsageError(f"{folder} has no result to report on; run the experiment first.")
     (result,) = results
     words = page_words(experiment.name)
-    sections = _claims(result)
+    sections = [Section("Answer", [words.answer_for(result)])] if words.answer else []
+    sections += _claims(result)
     if words.figure is not None:
         sections.append(words.figure.section(result))
-    told = Section("What came out, in numbers", paragraphs(result))
-    sections += [*figures(result), told, *_parts(result), *_tables(result), how_it_was_run(result)]
+    numbers = Section("What came out, in numbers", paragraphs(result))
+    sections += [*figures(result, words.captions), numbers, *_parts(result), *_tables(result), how_it_was_run(result)]
     path = folder / PAGE
     lead = f"{words.question} Source: {experiment.source}. Run {result.name}."
     write_page(path, experiment.title, lead.strip(), sections)
@@ -62,11 +62,15 @@ def decisions(results: Sequence[WrittenResult], column: str) -> list[dict[str, s
     ]
 
 
-def figures(result: WrittenResult) -> list[Section]:
+def figures(result: WrittenResult, captions: Mapping[str, str]) -> list[Section]:
     """A section for each figure, headed by what it shows; a row's by its name before that."""
     before = f"{result.name}: " if result.row else ""
     return [
-        Section(before + chart_title(chart, name).removeprefix(f"{result.row}: "), chart=chart)
+        Section(
+            before + chart_title(chart, name).removeprefix(f"{result.row}: "),
+            chart=chart,
+            caption=captions.get(name, ""),
+        )
         for name, chart in result.charts()
     ]
 
@@ -75,12 +79,26 @@ def how_it_was_run(result: WrittenResult) -> Section:
     """What a reader should know about it, the command that repeats it, and its seeds."""
     document = result.document
     seeds = "; ".join(f"{role} {', '.join(map(str, values))}" for role, values in document["seeds"].items())
+    rules = decided_by(document)
     ran = f"{document['command']}; seeds: {seeds or 'none'}; {document['training_seconds']:.0f} seconds of training."
     if recalled := document.get("recalled_runs"):
         told = ", ".join(f"{len(runs)} of {source}" for source, runs in recalled.items())
         ran += f" Not trained anew, but taken as another result has measured them: {told}."
     heading = f"{result.name}: how it was run" if result.row else "How it was run"
-    return Section(heading, [*document["notes"], ran])
+    return Section(heading, [*document["notes"], ran, *([rules] if rules else [])])
+
+
+def decided_by(document: Mapping[str, Any]) -> str:
+    """Which rules decided its claims: their hashes or, in a result of before there were any, the commit they are of."""
+    if moved := document.get("moved"):
+        return (
+            f"Rules of commit {document['rules_commit'][:12]}; {moved['why']} Hashes since: {_hashes(moved['rules'])}."
+        )
+    return f"Rules by hash of words and code: {_hashes(document['rules'])}." if document.get("rules") else ""
+
+
+def _hashes(rules: Mapping[str, Mapping[str, str]]) -> str:
+    return "; ".join(f"{claim} {' '.join(digits.values())}" for claim, digits in rules.items())
 
 
 def paragraphs(result: WrittenResult) -> list[str]:

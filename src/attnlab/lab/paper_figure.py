@@ -1,16 +1,17 @@
 """What a page says beside a result's own figures: its question, and the paper's figure drawn from our runs.
 
-The words and readings stand in ``pages.toml``. Ours shows the same quantities as the paper's figure in the same
+The words and readings are in the ``page.toml`` of the experiment's folder.
+Ours shows the same quantities as the paper's figure in the same
 colours, every seed a line; black marks are what can be read off the original. Of most only the text is known.
 """
 
 import tomllib
-from functools import cache
 from importlib import resources
 
 import altair as alt
 from pydantic import BaseModel, ConfigDict
 
+from attnlab.lab.claims import Finding
 from attnlab.lab.written import WrittenResult
 from attnlab.pages.charts import INK
 from attnlab.pages.page import Section
@@ -112,18 +113,38 @@ def _drawn(label: str, mark: Mark, x: alt.X, y: alt.Y) -> alt.Chart:
 
 
 class PageWords(_Record):
-    """What the page of an experiment's result says of itself."""
+    """What the page of an experiment's result says of itself.
+
+    ``answer``: two sentences; numbers are filled in from the result: ``{claim_id.effect:.0%}``, ``{claim_id.low}``,
+    ``{claim_id.high}``, or of one part ``{claim_id[0].effect}``, with underscores for the id's hyphens.
+    ``captions``: what each figure shows, by its name.
+    """
 
     question: str = ""
+    answer: str = ""
+    captions: dict[str, str] = {}
     figure: PaperFigure | None = None
+
+    def answer_for(self, result: WrittenResult) -> str:
+        """The answer with this result's numbers."""
+        return self.answer.format(**{entry.claim.replace("-", "_"): Numbers(entry) for entry in result.findings()})
+
+
+class Numbers:
+    """The numbers of a finding as an answer's placeholders name them: of the part that decides, or of part ``[k]``."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding, self.verdict = finding, finding.verdict
+        deciding = next((part for part in finding.parts if part.verdict == finding.verdict), finding.parts[0])
+        self.part = deciding
+        self.effect = deciding.effect
+        self.low, self.high = deciding.interval or (deciding.effect, deciding.effect)
+
+    def __getitem__(self, k: int) -> "Numbers":
+        return Numbers(Finding(self.finding.claim, (self.finding.parts[k],)))
 
 
 def page_words(experiment: str) -> PageWords:
-    """Those of ``experiment``; empty for one that ``pages.toml`` does not have, such as a user's own."""
-    return _registry().get(experiment, PageWords())
-
-
-@cache
-def _registry() -> dict[str, PageWords]:
-    text = resources.files("attnlab.lab").joinpath("pages.toml").read_text(encoding="utf-8")
-    return {name: PageWords.model_validate(entry) for name, entry in tomllib.loads(text).items()}
+    """Those of ``experiment``; empty for one that has no ``page.toml``, such as a user's own."""
+    file = resources.files("attnlab.experiments").joinpath(experiment.replace("-", "_"), "page.toml")
+    return PageWords.model_validate(tomllib.loads(file.read_text(encoding="utf-8"))) if file.is_file() else PageWords()

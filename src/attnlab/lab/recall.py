@@ -14,12 +14,10 @@ from attnlab.errors import UsageError
 from attnlab.families.copying.metrics import Row
 from attnlab.lab.claims import PRESETS
 from attnlab.lab.experiment import Experiment
+from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.result import read_result
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained, measured
-
-RECALLING = ("copying", "mixture", "even-steps", "symmetry", "mirror", "rescue", "forecast-copying", "early-verdict")
-"""The experiments that read measurements of runs on copying, and no weights."""
 
 CURVES = "curves"
 NAMED_BY = (("setting", "seed"), ("remedy", "seed"))
@@ -48,10 +46,11 @@ class Recalled:
 
 def check_recalling(experiment: Experiment) -> None:
     """A UsageError where ``--recall`` has nothing to give."""
-    if experiment.name not in RECALLING:
+    if not experiment.recalls:
+        others = ", ".join(name for name, other in EXPERIMENTS.items() if other.recalls)
         raise UsageError(
-            f"--recall hands over measurements of runs on copying, without weights, which {experiment.name} cannot do "
-            f"with; it is for {', '.join(RECALLING)}."
+            f"--recall reuses measurements of runs, and results keep no weights, which {experiment.name} needs; it is "
+            f"for {others}."
         )
 
 

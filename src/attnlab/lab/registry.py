@@ -68,11 +68,13 @@ EXPERIMENTS = Experiments()
 
 def own_experiment(name: str) -> Experiment:
     """An experiment of the user's own, ``module:Class``; see docs/extend.md."""
-    made = find_own(name)()
-    missing = [part for part in ("name", "title", "source", "plan", "at_most", "analyse") if not hasattr(made, part)]
+    found = find_own(name)
+    if not (isinstance(found, type) and issubclass(found, Experiment)):
+        raise UsageError(f"{name} is no experiment: it should be a class made from attnlab.lab.experiment.Experiment.")
+    missing = [part for part in ("name", "title", "source") if not hasattr(found, part)]
     if missing:
         raise UsageError(f"{name} is no experiment: it has no {' and no '.join(missing)}.")
-    experiment: Experiment = made
+    experiment = found()
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", str(experiment.name)) or experiment.name in EXPERIMENTS:
         raise UsageError(
             f"{name} calls itself {experiment.name!r}; small letters, digits and hyphens are right, and no name that "

@@ -3,15 +3,17 @@
 import csv
 import json
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
+from hashlib import sha256
+from inspect import getsource
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 from attnlab.files import explained
-from attnlab.lab.experiment import Order, Result, Table
+from attnlab.lab.claims import load_claims
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages import charts
 from attnlab.runs.environment import environment
 
@@ -20,7 +22,7 @@ def write_result(
     result: Result,
     folder: Path,
     *,
-    experiment: str,
+    experiment: Experiment,
     order: Order,
     command: str,
     seconds: float,
@@ -44,7 +46,7 @@ def write_result(
         for name, chart in result.figures.items():
             charts.save(chart, fresh / "figures", name)
         document = {
-            "experiment": experiment,
+            "experiment": experiment.name,
             "preset": order.preset,
             **({"row": order.row} if order.row else {}),
             "summary": result.summary,
@@ -54,7 +56,7 @@ def write_result(
             "tables": sorted(result.tables),
             "figures": list(result.figures),  # in the order in which they are to be read
             "versions": environment(),
-            "rules_commit": rules_commit(),
+            "rules": rules_of(experiment),
             "command": command,
             "duration_seconds": round(seconds, 1),
             "training_seconds": round(training_seconds, 1),
@@ -81,25 +83,21 @@ def write_table(table: Table, path: Path) -> None:
         writer.writerows(table)
 
 
-def rules_commit() -> str | None:
-    """The commit in which the claims' rules last changed; None outside a checkout.
+def rules_of(experiment: Experiment) -> dict[str, dict[str, str]]:
+    """What decides each of its claims, in 16 digits each: the rule in ``words`` and the ``code`` of its function.
 
-    "+changed" is added where the rules on disk differ from it: such verdicts were not decided by committed rules.
+    A result keeps them, so that anybody can see whether a rule was changed after the result was seen.
     """
-    folder = Path(str(files("attnlab.experiments")))
+    known = {claim.id: claim.rule for claim in load_claims()}
+    rules = {}
+    for id, rule in experiment.rules().items():
+        words = {"words": _digits(known[id])} if id in known else {}  # an experiment of a user's own has no registry
+        rules[id] = {**words, "code": _digits(dedent(getsource(rule)))}
+    return rules
 
-    def git(*words: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=20
-        )
-        return done.stdout.strip()
 
-    try:
-        commit = git("log", "-1", "--format=%H", "--", ".")
-        changed = git("status", "--porcelain", "--", ".")
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return f"{commit}+changed" if commit and changed else commit or None
+def _digits(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def read_result(folder: Path) -> dict[str, Any]:

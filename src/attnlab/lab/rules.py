@@ -1,65 +1,162 @@
-"""Parts of claims decided from one value a seed: the bootstrap interval of its mean against a bound or a margin."""
+"""The rules that experiments share: from numbers to a part of a claim, with its verdict, effect and interval.
+
+Each says when the part holds and when it fails; in between it is undecided. Rules on means take one value a seed and
+decide by the 95 % bootstrap interval of the mean; rules on rates take one True or False a seed.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from attnlab.lab.claims import Part, Verdict
-from attnlab.stats.intervals import bootstrap_interval
+from attnlab.stats.intervals import bootstrap_interval, fisher_exact, newcombe, wilson
 
 LEAST = 20
-"""Fewest seeds on which such a part is decided, unless a rule says otherwise."""
+"""Fewest seeds on which a rule decides, unless it says otherwise."""
+NO_RUN = "No run at this preset."
+
+Interval = tuple[float, float]
+
+
+# --- verdicts of an interval
+
+
+def higher(interval: Interval | None, bound: float) -> Verdict:
+    """Holds if the whole interval lies above ``bound``, fails if it lies below.
+
+    >>> higher((0.2, 0.4), 0.1), higher((0.2, 0.4), 0.3), higher((0.2, 0.4), 0.5)
+    ('holds', 'undecided', 'fails')
+    """
+    if interval is None:
+        return "undecided"
+    return "holds" if interval[0] > bound else "fails" if interval[1] < bound else "undecided"
+
+
+def lower(interval: Interval | None, bound: float) -> Verdict:
+    """Holds if the whole interval lies below ``bound``, fails if it lies above."""
+    return "undecided" if interval is None else higher((-interval[1], -interval[0]), -bound)
+
+
+def between(interval: Interval | None, low: float, high: float) -> Verdict:
+    """Holds if the whole interval lies between ``low`` and ``high``, fails if it lies outside."""
+    if interval is None:
+        return "undecided"
+    if low <= interval[0] and interval[1] <= high:
+        return "holds"
+    return "fails" if interval[1] < low or interval[0] > high else "undecided"
+
+
+def missing(name: str, over: str = "seeds", detail: str = NO_RUN) -> Part:
+    """A part for which nothing was run, or nothing can be said."""
+    return Part(name, "undecided", None, None, over, detail)
+
+
+# --- means: one value a seed
 
 
 def above(
-    name: str, values: Sequence[float], bound: float, told: str, *, least: int = LEAST, over: str = "seeds"
+    name: str, values: Sequence[float], bound: float, detail: str, *, least: int = LEAST, over: str = "seeds"
 ) -> Part:
     """Holds if the whole 95 % interval of the mean lies above ``bound``; fails if it lies below."""
     interval = bootstrap_interval(values) if values else None
-    verdict: Verdict = "undecided"
-    if interval is not None and len(values) >= least:
-        verdict = "holds" if interval[0] > bound else "fails" if interval[1] < bound else "undecided"
-    return _part(name, verdict, values, interval, told, least, over)
+    return _of_mean(name, values, interval, higher(interval, bound), detail, least, over)
 
 
 def below(
-    name: str, values: Sequence[float], bound: float, told: str, *, least: int = LEAST, over: str = "seeds"
+    name: str, values: Sequence[float], bound: float, detail: str, *, least: int = LEAST, over: str = "seeds"
 ) -> Part:
     """Holds if the whole 95 % interval of the mean lies below ``bound``; fails if it lies above."""
     interval = bootstrap_interval(values) if values else None
-    verdict: Verdict = "undecided"
-    if interval is not None and len(values) >= least:
-        verdict = "holds" if interval[1] < bound else "fails" if interval[0] > bound else "undecided"
-    return _part(name, verdict, values, interval, told, least, over)
+    return _of_mean(name, values, interval, lower(interval, bound), detail, least, over)
 
 
-def within(name: str, values: Sequence[float], centre: float, margin: float, told: str, *, least: int = LEAST) -> Part:
+def within(
+    name: str,
+    values: Sequence[float],
+    centre: float,
+    margin: float,
+    detail: str,
+    *,
+    least: int = LEAST,
+    over: str = "seeds",
+) -> Part:
     """Holds if the whole 95 % interval of the mean lies within ``margin`` of ``centre``; fails if it lies outside.
 
     >>> within("a", [0.01] * 20, 0.0, 0.02, "It is 0.01.").verdict
     'holds'
     """
     interval = bootstrap_interval(values) if values else None
-    verdict: Verdict = "undecided"
-    if interval is not None and len(values) >= least:
-        low, high = centre - margin, centre + margin
-        if low <= interval[0] and interval[1] <= high:
-            verdict = "holds"
-        elif interval[1] < low or interval[0] > high:
-            verdict = "fails"
-    return _part(name, verdict, values, interval, told, least, "seeds")
+    return _of_mean(name, values, interval, between(interval, centre - margin, centre + margin), detail, least, over)
 
 
-def _part(
+def _of_mean(
     name: str,
-    verdict: Verdict,
     values: Sequence[float],
-    interval: tuple[float, float] | None,
-    told: str,
+    interval: Interval | None,
+    verdict: Verdict,
+    detail: str,
     least: int,
     over: str,
 ) -> Part:
     if not values:
-        return Part(name, "undecided", None, None, over, "No run at this preset.")
-    few = f" At least {least} {over} are needed, not {len(values)}." if len(values) < least else ""
-    return Part(name, verdict, float(np.mean(values)), interval, over, told + few)
+        return missing(name, over)
+    few = len(values) < least
+    needed = f" At least {least} {over} are needed, not {len(values)}." if few else ""
+    return Part(name, "undecided" if few else verdict, float(np.mean(values)), interval, over, detail + needed)
+
+
+# --- rates: whether each seed did
+
+
+def all_of(name: str, learned: Sequence[bool], *, least: int = LEAST) -> Part:
+    """Holds if all of at least 20 seeds learn; one that does not refutes it.
+
+    >>> all_of("40 of 60", [True] * 20).verdict, all_of("40 of 60", [True] * 5).verdict
+    ('holds', 'undecided')
+    """
+    return _of_rate(name, learned, "fails" if not all(learned) else "holds", least)
+
+
+def none_of(name: str, learned: Sequence[bool], *, least: int = LEAST) -> Part:
+    """Holds if none of at least 20 seeds learns; one that does refutes it."""
+    return _of_rate(name, learned, "fails" if any(learned) else "holds", least)
+
+
+def _of_rate(name: str, learned: Sequence[bool], verdict: Verdict, least: int) -> Part:
+    count, n = sum(learned), len(learned)
+    if not n:
+        return missing(name)
+    decided: Verdict = "undecided" if verdict == "holds" and n < least else verdict
+    return Part(name, decided, count / n, wilson(count, n), "seeds", f"{count} of {n} seeds learned.")
+
+
+def more_often(name: str, learned: Sequence[bool], others: Sequence[bool]) -> Part:
+    """Holds if the first group learns more often than the second, significantly (exact test); fails if less often."""
+    if not learned or not others:
+        return missing(name)
+    (a, n), (b, m) = ((sum(group), len(group)) for group in (learned, others))
+    p, difference = fisher_exact((a, n), (b, m)), a / n - b / m
+    verdict: Verdict = "undecided" if p >= 0.05 else "holds" if difference > 0 else "fails"
+    detail = f"{a} of {n} seeds learned against {b} of {m} (p = {p:.2g})."
+    return Part(name, verdict, difference, newcombe((a, n), (b, m)), "seeds", detail)
+
+
+def often_fails(learned: Sequence[bool], control: Sequence[bool], detail: str) -> Part:
+    """Holds if the failure rate's lower bound is above 0.1 and it differs from the control's (exact test).
+
+    ``detail``: says how often both failed; the p-value is added.
+    """
+    if not learned or not control:
+        return missing("often fail")
+    (failed, n), (other, m) = ((len(group) - sum(group), len(group)) for group in (learned, control))
+    low, high = wilson(failed, n)
+    p = fisher_exact((failed, n), (other, m))
+    verdict: Verdict = "holds" if low > 0.1 and p < 0.05 else "fails" if high < 0.1 else "undecided"
+    return Part("often fail", verdict, failed / n, (low, high), "seeds", f"{detail} (p = {p:.2g}).")
+
+
+def as_good_as(
+    name: str, differences: Sequence[float], margin: float, detail: str, *, least: int = LEAST, over: str = "seeds"
+) -> Part:
+    """Holds if the whole 95 % interval of the mean difference lies above ``-margin``; fails if it lies below."""
+    return above(name, differences, -margin, detail, least=least, over=over)

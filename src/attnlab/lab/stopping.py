@@ -6,11 +6,9 @@ from dataclasses import replace
 from attnlab.errors import UsageError
 from attnlab.families.copying.early_verdict import BY, IN_A_ROW, giving_up, may_give_up, shipped
 from attnlab.lab.experiment import Experiment, Order, Result
+from attnlab.lab.registry import EXPERIMENTS
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained, gave_up
-
-STOPPABLE = ("copying", "mixture", "symmetry", "forecast-copying")
-"""The experiments that ask no more of a run on copying than whether it has learned by step 200."""
 
 
 class Planner:
@@ -61,10 +59,11 @@ def ending_hopeless(job: Job) -> Job:
 
 def check_stoppable(experiment: Experiment, order: Order) -> None:
     """A UsageError where ``--stop-hopeless`` has nothing to end."""
-    if experiment.name not in STOPPABLE:
+    if not experiment.may_stop:
+        others = ", ".join(name for name, other in EXPERIMENTS.items() if other.may_stop)
         raise UsageError(
             f"--stop-hopeless ends runs by whether they will have learned to copy by step {BY}, which is not what "
-            f"{experiment.name} asks; it is for {', '.join(STOPPABLE)}."
+            f"{experiment.name} asks; it is for {others}."
         )
     if not any(may_give_up(job.spec, job.schedule) for job in experiment.plan(order, {})):
         raise UsageError(

@@ -68,9 +68,38 @@ def panels(data: Rows, *, column: str, layer: alt.Chart, title: str) -> alt.Face
             facet=alt.Facet(f"{column}:N", title=None, sort=order, header=alt.Header(labelFontSize=12)),
             columns=len(order) if len(order) <= 4 else 3,
         )
-        .properties(title=alt.TitleParams(title, anchor="start", fontSize=14, color=INK))
+        .properties(title=titled(title))
     )
     return chart
+
+
+def metric_curves(
+    data: Rows,
+    metrics: Mapping[str, str],
+    *,
+    y_title: str,
+    title: str,
+    column: str = "setting",
+    colours: Sequence[str] = CONTRAST,
+) -> alt.FacetChart:
+    """Several metrics of every seed against updates, a panel for each value of ``column``.
+
+    ``metrics``: the names they are shown under, and their columns. Colours go to names in alphabetical order.
+    """
+    rows = [
+        {column: row[column], "seed": row["seed"], "step": row["step"], "what": what, "share": row[metric]}
+        for row in data
+        for what, metric in metrics.items()
+    ]
+    layer = curves(
+        x="step", y="share", group="seed", colour="what", colours=colours, x_title="updates", y_title=y_title
+    )
+    return panels(rows, column=column, layer=layer, title=title)
+
+
+def titled(text: str) -> alt.TitleParams:
+    """A chart's title as all charts have it."""
+    return alt.TitleParams(text, anchor="start", fontSize=14, color=INK)
 
 
 def heat_map(

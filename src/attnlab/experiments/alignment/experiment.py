@@ -16,7 +16,7 @@ from attnlab.data.conventions import Conventions
 from attnlab.data.sentence_pairs import SentencePairs, read_pairs
 from attnlab.errors import UsageError
 from attnlab.lab.claims import Preset
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import CONTRAST, INK, SIZE
 from attnlab.runs.loop import Trained
 from attnlab.seeds import numpy_generator
@@ -100,7 +100,7 @@ class Outcome:
         return rates
 
 
-class Alignments(KnownRuns):
+class Alignments(Experiment):
     """IBM Model 1 on the Europarl sample and the Hansards, every direction scored."""
 
     name = "alignment"

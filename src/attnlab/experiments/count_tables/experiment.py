@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.families.copying.task import Permutations
 from attnlab.lab.claims import Finding, Part, Verdict
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, heat_map, panels
 from attnlab.runs.loop import Trained
 from attnlab.seeds import numpy_generator
@@ -108,7 +108,7 @@ CORPORA = (
 )
 
 
-class CountTables(KnownRuns):
+class CountTables(Experiment):
     """The small corpora of the papers, the blog and the slides."""
 
     name = "count-tables"

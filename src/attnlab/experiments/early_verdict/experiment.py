@@ -46,7 +46,7 @@ from attnlab.experiments.symmetry import experiment as symmetry
 from attnlab.families.copying.early_verdict import IN_A_ROW, Verdict, chance_of
 from attnlab.families.copying.metrics import Row
 from attnlab.lab.claims import Finding, Preset
-from attnlab.lab.experiment import KnownRuns, Order, Result
+from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.smaller import undecided
 from attnlab.lab.success import EVERY, LEARNED, WITHIN, Setting, first_learned
 from attnlab.runs.engine import Job
@@ -88,12 +88,13 @@ SOURCES: dict[Preset, tuple[tuple[tuple[Setting, ...], Preset], ...]] = {
 """Whose runs are followed at each preset, and at which of their own."""
 
 
-class EarlyVerdict(KnownRuns):
+class EarlyVerdict(Experiment):
     """Fitted to half of the runs, tried on the rest."""
 
     name = "early-verdict"
     title = "How early can one tell whether a run will learn?"
     source = "ours, after P3 3.3"
+    recalls = True
 
     def jobs(self, order: Order) -> list[Job]:
         return [make_job(setting, seed, BY[order.preset]) for setting, seed in planned(order)]

@@ -19,7 +19,7 @@ from attnlab.experiments.texts.text_parts import bounds, told
 from attnlab.experiments.texts.text_pictures import over_training
 from attnlab.experiments.texts.text_runs import TextRuns
 from attnlab.fields import ScoreField
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.model_spec import ClassifierSpec, VectorsSpec
@@ -49,7 +49,7 @@ class Start:
 STARTS = (Start("random 300", 300, False), Start("random 100", 100, False), Start("GloVe 100", 100, True))
 
 
-class Embeddings(KnownRuns):
+class Embeddings(Experiment):
     """One corpus from random embeddings and from GloVe's."""
 
     name = "embeddings"

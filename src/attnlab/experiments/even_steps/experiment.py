@@ -20,7 +20,7 @@ from attnlab.experiments.permuting.experiment import (
     seeds_of,
 )
 from attnlab.lab.claims import Finding, Part
-from attnlab.lab.experiment import KnownRuns, Order, Result
+from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.rates import rate_table, run_row, tell_rates
 from attnlab.lab.smaller import undecided
 from attnlab.lab.success import Outcome, by_setting, curve_table, learned, learns_more_often
@@ -44,12 +44,13 @@ EVEN = (
 KINDS = (*EVEN, RANDOM)
 
 
-class EvenSteps(KnownRuns):
+class EvenSteps(Experiment):
     """Orders that move by as much at every output, against random ones."""
 
     name = "even-steps"
     title = "Far, but in even steps: what makes an order hard for attention?"
     source = "ours, after P3 6.2"
+    recalls = True
 
     def jobs(self, order: Order) -> list[Job]:
         return [make_job(kind, seed, order.preset) for kind in KINDS for seed in seeds_of(kind, order)]

@@ -17,7 +17,7 @@ from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.experiments.copying import experiment as copying
 from attnlab.experiments.copying.experiment import make_job, make_spec
 from attnlab.lab.claims import Preset
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.lab.success import EVERY, WITHIN, Outcome, Setting, curve_table, seeds_of
 from attnlab.pages.charts import COLOURS, INK
 from attnlab.runs.engine import Job
@@ -94,12 +94,14 @@ SETTINGS = (
 )
 
 
-class ForecastCopying(KnownRuns):
+class ForecastCopying(Experiment):
     """Forecast against training, on copying."""
 
     name = "forecast-copying"
     title = "Can data alone say whether copying is learned?"
     source = "ours, after P3 3.3, 4"
+    recalls = True
+    may_stop = True
 
     def jobs(self, order: Order) -> list[Job]:
         return [

@@ -19,7 +19,7 @@ from attnlab.experiments.texts.classification import SEEDS, corpus_of
 from attnlab.experiments.texts.text_parts import bounds
 from attnlab.experiments.texts.text_pictures import heading
 from attnlab.experiments.texts.text_runs import Floats
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, INK
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -32,7 +32,7 @@ NAMED = 10
 """How many of the removed words the table names."""
 
 
-class ForecastText(KnownRuns):
+class ForecastText(Experiment):
     """Forecast against training, on labelled texts."""
 
     name = "forecast-text"

@@ -13,7 +13,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, CONTRAST, INK, SIZE, curves, panels
 from attnlab.runs.loop import Trained
 from attnlab.theory.gated import (
@@ -73,7 +73,7 @@ class Toy:
     low: Mapping[float, float]
 
 
-class GatedToy(KnownRuns):
+class GatedToy(Experiment):
     """The blog's two starts, a grid of others, and three kinds of gate."""
 
     name = "gated-toy"

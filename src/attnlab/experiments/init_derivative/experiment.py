@@ -24,7 +24,7 @@ from attnlab.experiments.init_derivative.proxy_starts import (
     random_corpora,
 )
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.models.proxy import Optimiser
 from attnlab.pages.charts import COLOURS, CONTRAST, INK, SIZE, curves, panels
 from attnlab.runs.loop import Trained
@@ -53,7 +53,7 @@ KEPT = 0.9
 """Share of its best by which theta's first words still count as C's."""
 
 
-class InitDerivative(KnownRuns):
+class InitDerivative(Experiment):
     """The derivative at random starts, the two tables, and rankings through training."""
 
     name = "init-derivative"

@@ -16,7 +16,7 @@ from attnlab.experiments.knowledge_first.stages import FIELDS, HALF, NEAR_UNIFOR
 from attnlab.experiments.knowledge_first.stages_of_texts import end_table, lead_table, text_course
 from attnlab.experiments.texts.classification import corpus_of
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import KnownRuns, Order, Result
+from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.rules import above
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -115,7 +115,7 @@ FROZEN = Setting(
 )
 
 
-class KnowledgeFirst(KnownRuns):
+class KnowledgeFirst(Experiment):
     """Both fields on every setting, and the reverse experiment."""
 
     name = "knowledge-first"

@@ -13,7 +13,7 @@ import numpy as np
 
 from attnlab.experiments.locality.rules import QUANTITIES, STATEMENTS, Outcome, decide, related
 from attnlab.lab.claims import Preset
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, CONTRAST, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -69,7 +69,7 @@ BOTH = Encoder("both directions", True, {"quick": 1, "reduced": 3, "paper": 5})
 ENCODERS = (ONE, BOTH)
 
 
-class Locality(KnownRuns):
+class Locality(Experiment):
     """Figure 5, for an encoder of one direction and one of both."""
 
     name = "locality"

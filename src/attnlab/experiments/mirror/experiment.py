@@ -13,7 +13,7 @@ import numpy as np
 
 from attnlab.experiments.rescue.remedies import MIRRORED, NO_CHANGE, SCALES, make_job, make_spec
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.lab.rates import rate_table, run_row, tell_rates
 from attnlab.lab.smaller import undecided
 from attnlab.lab.success import WITHIN, Outcome, curve_table
@@ -46,12 +46,13 @@ class Start:
         return self.drawn.step is None
 
 
-class Mirror(KnownRuns):
+class Mirror(Experiment):
     """The same starts with the sign of their read-out turned."""
 
     name = "mirror"
     title = "What is luck? Starts with their sign turned"
     source = "ours, after P3 3.3"
+    recalls = True
 
     def jobs(self, order: Order) -> list[Job]:
         scale = SCALES[order.preset]

@@ -15,7 +15,7 @@ from attnlab.experiments.copying.experiment import make_spec
 from attnlab.experiments.mixture import proxy as proxies
 from attnlab.experiments.mixture.proxy import Fitted, ProxySetting, make_proxy_job, make_proxy_spec
 from attnlab.lab.claims import Finding, Part, Preset
-from attnlab.lab.experiment import KnownRuns, Order, Result
+from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.rates import learned_steps, rate_table, run_row, tell_rates
 from attnlab.lab.rules import LEAST
 from attnlab.lab.success import (
@@ -59,12 +59,14 @@ PROXY_OF_SETS, PROXY_OF_PERMUTATIONS = ProxySetting(SETS, sets=2), ProxySetting(
 PROXIES = (PROXY_OF_SETS, PROXY_OF_PERMUTATIONS, ProxySetting(SELECTIONS))
 
 
-class Mixture(KnownRuns):
+class Mixture(Experiment):
     """Figure 2 middle, its controls, and the proxy's side of it."""
 
     name = "mixture"
     title = "Which set is not which word: permutations of either of two sets"
     source = "P3 3.3, A.3, Figure 2 middle"
+    recalls = True
+    may_stop = True
 
     def jobs(self, order: Order) -> list[Job]:
         networks = [make_job(setting, seed, order.preset) for setting in SETTINGS for seed in seeds_of(setting, order)]

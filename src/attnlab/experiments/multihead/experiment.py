@@ -40,7 +40,7 @@ from attnlab.experiments.multihead.tables import (
     tell,
 )
 from attnlab.lab.claims import Finding, Part
-from attnlab.lab.experiment import Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.lab.smaller import undecided
 from attnlab.lab.success import ALWAYS, WITHIN, Outcome, curve_table
 from attnlab.runs.engine import Job
@@ -50,7 +50,7 @@ TEXT_COMBINATIONS = 10
 """Combinations of the text's variant on which "always" and "never" can be said to hold: half of the released one's."""
 
 
-class Multihead:
+class Multihead(Experiment):
     """Figure 2 right, and failure against the number of heads."""
 
     name = "multihead"

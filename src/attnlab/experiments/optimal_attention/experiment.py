@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, INK, SIZE
 from attnlab.probes.optimal_attention import (
     OptimalAttention,
@@ -59,7 +59,7 @@ class Logits:
     mask: Tensor | None = None
 
 
-class OptimalAttentionExperiment(KnownRuns):
+class OptimalAttentionExperiment(Experiment):
     """The example, two outputs, and random logits."""
 
     name = "optimal-attention"

@@ -16,7 +16,7 @@ from attnlab.experiments.permuting.positions import SEQUENCES, Positions, measur
 from attnlab.experiments.permuting.rules import across_orders, by_position, correlations, same_probe
 from attnlab.families.copying.task import random_permutation
 from attnlab.lab.claims import Finding, Preset
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.lab.rates import at_end, rate_table, run_row, tell_rates
 from attnlab.lab.smaller import undecided
 from attnlab.lab.success import (
@@ -99,7 +99,7 @@ UNIFORM = (COPYING, RANDOM)
 """Kinds that are trained with uniform attention too."""
 
 
-class Permuting(KnownRuns):
+class Permuting(Experiment):
     """Fixed orders of positions, from the identity to random ones."""
 
     name = "permuting"

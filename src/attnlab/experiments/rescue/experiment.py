@@ -36,7 +36,7 @@ from attnlab.experiments.rescue.rules import (
     tiers,
 )
 from attnlab.families.copying.metrics import Row
-from attnlab.lab.experiment import Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.lab.smaller import undecided
 from attnlab.lab.success import WITHIN, Outcome
 from attnlab.runs.engine import Job
@@ -83,12 +83,13 @@ class Tried:
         return self.last["attention_accuracy"] > 0.5
 
 
-class Rescue:
+class Rescue(Experiment):
     """What makes failing starts learn."""
 
     name = "rescue"
     title = "What rescues a failing start"
     source = "attnlab (ours), after P3 3.3 and 5.2"
+    recalls = True
 
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
         return planned(order, done)[0]

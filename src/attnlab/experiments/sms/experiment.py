@@ -21,7 +21,7 @@ from attnlab.experiments.texts.text_pictures import heading
 from attnlab.experiments.texts.text_runs import Floats, TextRuns
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.measures.agreement import top_agreement
 from attnlab.measures.tau import kendall_tau
 from attnlab.pages.charts import COLOURS, INK, SIZE
@@ -48,7 +48,7 @@ def corpora(order: Order) -> list[str]:
     return [SMS, *found_in_data(OTHERS[order.preset])]
 
 
-class Sms(KnownRuns):
+class Sms(Experiment):
     """Agreement of attention between seeds, on SMS and on other short texts."""
 
     name = "sms"

@@ -16,7 +16,7 @@ from attnlab.experiments.symmetry.curve import NONE, Fits, Floats, fit_curves
 from attnlab.experiments.symmetry.figures import curve_figure, steps_figure, success_figure
 from attnlab.families.copying.contrast import contrast
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.lab.rates import learned_steps, rate_table, run_row, tell_rates
 from attnlab.lab.smaller import undecided
 from attnlab.lab.success import (
@@ -92,12 +92,14 @@ class Tried:
     outcomes: tuple[Outcome, ...]
 
 
-class Symmetry(KnownRuns):
+class Symmetry(Experiment):
     """From no contrast to a lot, by two ways."""
 
     name = "symmetry"
     title = "How little information breaks the deadlock of permutations?"
     source = "ours, after P3 3.3, 4"
+    recalls = True
+    may_stop = True
 
     def jobs(self, order: Order) -> list[Job]:
         return [make_job(setting, seed, order.preset) for setting in SETTINGS for seed in seeds_of(setting, order)]

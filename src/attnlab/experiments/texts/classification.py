@@ -14,7 +14,7 @@ from attnlab.data.corpora import data_folder, known_corpus
 from attnlab.data.labelled_text import Corpus, load_corpus
 from attnlab.errors import UsageError
 from attnlab.lab.claims import Preset
-from attnlab.lab.experiment import KnownRuns, Order
+from attnlab.lab.experiment import Experiment, Order
 from attnlab.runs.engine import Job
 from attnlab.runs.model_spec import AdamSpec, ClassifierSpec, ProxySpec
 from attnlab.runs.schedule import Schedule
@@ -152,7 +152,7 @@ def jobs_on(corpus_name: str, roles: tuple[Role, ...], order: Order) -> list[Job
     return [job(corpus_name, role, seed, order.preset) for role in roles for seed in seeds_of(role, order)]
 
 
-class TextExperiment(KnownRuns):
+class TextExperiment(Experiment):
     """What the experiments with a row for each corpus have in common: ``roles`` says which runs they need there."""
 
     rows = ROWS

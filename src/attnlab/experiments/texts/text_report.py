@@ -71,7 +71,7 @@ def _sections(result: WrittenResult, tables: Sequence[str]) -> list[Section]:
     read = ((name, result.table(name)) for name in tables)
     return [
         Section(result.name, [result.document["summary"]]),
-        *figures(result),
+        *figures(result, {}),
         *(Section(f"{result.name}: {in_words(name)}", table=table) for name, table in read if table),
         how_it_was_run(result),
     ]

@@ -23,7 +23,7 @@ from attnlab.experiments.topics.topics import (
     seeds_of,
 )
 from attnlab.lab.claims import Finding, Part, Verdict
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -75,7 +75,7 @@ AUTHORS = {
 """Read out of the authors' own plots: one run each."""
 
 
-class TopicAblation(KnownRuns):
+class TopicAblation(Experiment):
     """Keys frozen, embeddings frozen, both trained; fixed linear, trained linear and two-layer classifiers."""
 
     name = "topic-ablation"

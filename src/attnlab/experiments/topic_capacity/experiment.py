@@ -19,7 +19,7 @@ from attnlab.experiments.topics.topics import (
     seeds_of,
 )
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -49,7 +49,7 @@ SETTINGS = (
 )
 
 
-class TopicCapacity(KnownRuns):
+class TopicCapacity(Experiment):
     """Fixed linear, trained linear, two layers of growing width, and more layers."""
 
     name = "topic-capacity"

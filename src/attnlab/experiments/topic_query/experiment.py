@@ -20,7 +20,7 @@ from attnlab.experiments.topics.topics import (
     seeds_of,
 )
 from attnlab.lab.claims import Finding, Preset
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, INK, SIZE
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -61,7 +61,7 @@ SETTINGS = (
 )
 
 
-class TopicQuery(KnownRuns):
+class TopicQuery(Experiment):
     """The reference, a finer one (dictionary times four, half the rate), and one assumption broken at a time."""
 
     name = "topic-query"

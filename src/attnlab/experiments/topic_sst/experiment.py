@@ -14,7 +14,7 @@ from attnlab.experiments.topic_sst.treebank import SETTINGS, Outcome, Setting, c
 from attnlab.experiments.topics.topics import SEEN
 from attnlab.families.copying.metrics import Row
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, INK, SIZE, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -41,7 +41,7 @@ def settings_of(order: Order) -> tuple[Setting, ...]:
     return SETTINGS[:2] if order.preset == "quick" else SETTINGS
 
 
-class TopicSst:
+class TopicSst(Experiment):
     """Fixed and trained linear classifiers on the treebank, with padding masked, and as released."""
 
     name = "topic-sst"

@@ -22,7 +22,7 @@ from attnlab.experiments.topics.topics import (
     seeds_of,
 )
 from attnlab.lab.claims import Finding, Part, Verdict
-from attnlab.lab.experiment import KnownRuns, Order, Result, Table
+from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, INK, SIZE, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -69,7 +69,7 @@ AUTHORS = {
 one word."""
 
 
-class TopicWords(KnownRuns):
+class TopicWords(Experiment):
     """P1's synthetic experiment: fixed linear (FC), trained linear (TC) and two-layer (TL) classifiers."""
 
     name = "topic-words"

@@ -1,7 +1,9 @@
 """Claims of the papers: what they say, how each is decided, and how each stands.
 
-The registry is ``claims.toml``. An experiment reports a ``Finding`` for each of its claims in its ``result.json``;
-``decide`` reads these and says how every claim stands. A claim that nothing has been run for is undecided.
+A claim is written in the ``claims.toml`` of the experiment that decides it; those whose experiment is not built yet are
+in ``awaiting.toml``, and ``order.toml`` says in which order they are listed. An experiment reports a ``Finding`` for
+each of its claims in its ``result.json``; ``decide`` reads these and says how every claim stands. A claim that nothing
+has been run for is undecided.
 """
 
 import difflib
@@ -9,7 +11,7 @@ import json
 import math
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -21,6 +23,7 @@ from attnlab.errors import UsageError
 
 Verdict = Literal["holds", "fails", "undecided"]
 Preset = Literal["quick", "reduced", "paper"]
+By = Literal["paper", "ours", "neighbour"]
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PRESETS: tuple[Preset, ...] = get_args(Preset)  # from the weakest evidence to the strongest
@@ -28,18 +31,18 @@ PRESETS: tuple[Preset, ...] = get_args(Preset)  # from the weakest evidence to t
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement, of a paper or of our own, and the rule that decides it."""
+    """One statement, of a paper or of our own, and the rule that decides it.
+
+    ``by``: whose it is: one of the five ``paper`` texts', ``ours``, or that of a ``neighbour``, another paper.
+    ``experiments``: those that decide it, the one it is written with first.
+    """
 
     id: str
     source: str
     statement: str
-    experiments: tuple[str, ...]
     rule: str
-
-    @property
-    def ours(self) -> bool:
-        """Whether it goes beyond the papers; what they inspired names its place behind that."""
-        return self.source.startswith("attnlab (ours)")
+    experiments: tuple[str, ...]
+    by: By = "paper"
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,10 @@ class Finding:
     def verdict(self) -> Verdict:
         """The verdict over all parts."""
         return verdict_of(self.parts)
+
+    def undecided(self) -> "Finding":
+        """The same numbers with every verdict taken back: for presets that run a smaller task than the claim's."""
+        return Finding(self.claim, tuple(replace(part, verdict="undecided") for part in self.parts))
 
     def to_json(self) -> dict[str, Any]:
         """The entry of ``result.json``: ``{"claim": id, "parts": [...]}``."""
@@ -144,31 +151,42 @@ def differing(parts: Sequence[Part]) -> str:
 
 @cache
 def load_claims() -> tuple[Claim, ...]:
-    """Every claim of the registry, in its order.
+    """Every claim, in the order of ``order.toml``; claims it does not name come last.
 
-    >>> sum(not claim.ours for claim in load_claims())
+    >>> sum(claim.by == "paper" for claim in load_claims())
     71
     """
-    return read_registry(resources.files("attnlab.lab").joinpath("claims.toml").read_text(encoding="utf-8"))
+    here, experiments = resources.files(__name__), resources.files("attnlab.experiments")
+    claims = list(read_claims(here.joinpath("awaiting.toml").read_text(encoding="utf-8")))
+    for folder in sorted(experiments.iterdir(), key=lambda folder: folder.name):
+        if (file := folder.joinpath("claims.toml")).is_file():
+            claims += read_claims(file.read_text(encoding="utf-8"), folder.name.replace("_", "-"))
+    for one in claims:
+        if sum(other.id == one.id for other in claims) > 1:
+            raise UsageError(f"Two claims have the id {one.id!r}; an id names one claim.")
+    order = tomllib.loads(here.joinpath("order.toml").read_text(encoding="utf-8"))["order"]
+    return tuple(sorted(claims, key=lambda one: order.index(one.id) if one.id in order else len(order)))
 
 
-def read_registry(text: str) -> tuple[Claim, ...]:
-    """The claims of a registry in TOML; ids are unique and no field is empty."""
+def read_claims(text: str, experiment: str = "") -> tuple[Claim, ...]:
+    """The claims of one TOML file; ``experiment``: the one whose folder it is in, which decides them unless they say
+    otherwise. No field is empty.
+    """
+    where = f"claims.toml of {experiment}" if experiment else "awaiting.toml"
     try:
-        claims = TypeAdapter(tuple[Claim, ...]).validate_python(tomllib.loads(text).get("claim", ()))
+        entries = tomllib.loads(text).get("claim", ())
+        if experiment:
+            entries = [{"experiments": (experiment,), **entry} for entry in entries]
+        claims = TypeAdapter(tuple[Claim, ...]).validate_python(entries)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"The registry of claims is not TOML: {error}.") from None
+        raise UsageError(f"The {where} is not TOML: {error}.") from None
     except ValidationError as error:
-        raise UsageError(f"The registry of claims is wrong at {_first_mistake(error)}.") from None
-    seen: set[str] = set()
+        raise UsageError(f"The {where} is wrong at {_first_mistake(error)}.") from None
     for claim in claims:
-        if claim.id in seen:
-            raise UsageError(f"The registry has two claims with the id {claim.id!r}.")
-        seen.add(claim.id)
         for field, value in vars(claim).items():
             texts = (value,) if isinstance(value, str) else value
             if not texts or not all(text.strip() for text in texts):
-                raise UsageError(f"The registry's claim {claim.id!r} has an empty {field}.")
+                raise UsageError(f"The claim {claim.id!r} in the {where} has an empty {field}.")
     return claims
 
 

@@ -1,0 +1,141 @@
+"""Finished runs as experiments look at them: by setting and seed, with what was measured and when it was learned."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlab.families.copying.success import WITHIN, first_learned
+from attnlab.runs.loop import Trained
+from attnlab.runs.spec import RunSpec
+from attnlab.stats.intervals import wilson
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One seed of one setting, and its finished run."""
+
+    setting: str
+    seed: int
+    run: Trained
+    spec: RunSpec | None = None
+
+    @property
+    def step(self) -> int | None:
+        """First evaluation within 200 updates at which the run has learned."""
+        return self.learned_within(WITHIN)
+
+    def learned_within(self, updates: int) -> int | None:
+        """First evaluation within so many ``updates`` at which the run has learned, or None."""
+        return first_learned(self.run.rows, updates)
+
+    def up_to(self, step: int) -> Self:
+        """The same without what was measured after ``step``."""
+        rows = [row for row in self.run.rows if row["step"] <= step]
+        return replace(self, run=replace(self.run, rows=rows, step=min(self.run.step, step)))
+
+    def at(self, step: int, metric: str) -> float | None:
+        """What was measured at a step, or None if the run was not measured there."""
+        return next((row[metric] for row in self.run.rows if row["step"] == step), None)
+
+    def column(self, metric: str) -> NDArray[np.float64]:
+        """A metric at all evaluations: (evaluations,)."""
+        return np.array([row[metric] for row in self.run.rows], dtype=np.float64)
+
+    def row(self, within: int = WITHIN) -> dict[str, Any]:
+        """How the run ended: its line in the table of runs."""
+        last = self.run.rows[-1]
+        measured = {"accuracy": "accuracy", "attention": "attention_accuracy", "probe": "probe_accuracy"}
+        row: dict[str, Any] = {"setting": self.setting, "seed": self.seed}
+        if "accuracy" in last:
+            row |= {"learned": self.learned_within(within) is not None, "step": self.learned_within(within)}
+        row["last_step"] = int(last["step"])
+        row |= {f"last_{name}": last[metric] for name, metric in measured.items() if metric in last}
+        return row | {"run": self.run.id}
+
+
+class Runs(Mapping[str, Sequence[Outcome]]):
+    """All outcomes, by the name of their setting, in the order in which settings first occur.
+
+    A setting that was not run has no outcomes: looking it up gives an empty list.
+    """
+
+    def __init__(self, outcomes: Iterable[Outcome]) -> None:
+        self._groups: dict[str, list[Outcome]] = {}
+        for outcome in outcomes:
+            self._groups.setdefault(outcome.setting, []).append(outcome)
+
+    def __getitem__(self, setting: Any) -> Sequence[Outcome]:
+        """The outcomes of a setting, given itself or by name."""
+        return self._groups.get(getattr(setting, "name", setting), [])
+
+    def __contains__(self, setting: object) -> bool:
+        return getattr(setting, "name", setting) in self._groups
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._groups)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def all(self) -> list[Outcome]:
+        """Every outcome, setting by setting."""
+        return [outcome for group in self._groups.values() for outcome in group]
+
+    def up_to(self, step: int) -> "Runs":
+        """The same without what was measured after ``step``."""
+        return Runs(outcome.up_to(step) for outcome in self.all())
+
+    def curves(self) -> list[dict[str, Any]]:
+        """Every measurement of every run, a row each."""
+        return curve_table(self.all())
+
+
+def curve_table(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:
+    """Every measurement of these runs, a row each."""
+    return [{"setting": one.setting, "seed": one.seed, **row} for one in outcomes for row in one.run.rows]
+
+
+def learned(group: Sequence[Outcome], within: int = WITHIN) -> list[bool]:
+    """Which runs of a group have learned within so many updates."""
+    return [outcome.learned_within(within) is not None for outcome in group]
+
+
+def learned_steps(group: Iterable[Outcome], within: int = WITHIN) -> list[int]:
+    """The steps at which those that learned did."""
+    return [step for outcome in group if (step := outcome.learned_within(within)) is not None]
+
+
+def rate_row(group: Sequence[Outcome], within: int = WITHIN) -> dict[str, Any]:
+    """How often a group learned, with its Wilson interval over seeds."""
+    count, n = sum(learned(group, within)), len(group)
+    low, high = wilson(count, n)
+    return {"seeds": n, "learned": count, "rate": count / n, "low": low, "high": high}
+
+
+def rate_table(runs: Runs, within: int = WITHIN) -> list[dict[str, Any]]:
+    """A row for each setting: how many runs learned within so many updates, with a Wilson interval, and how soon."""
+    table = []
+    for name, group in runs.items():
+        steps = learned_steps(group, within)
+        row = {"setting": name, **rate_row(group, within)}
+        row |= {"first_step": min(steps, default=None), "median_step": float(np.median(steps)) if steps else None}
+        row["last_step"] = max(steps, default=None)
+        for what in ("attention", "probe"):
+            row[f"{what}_at_end"] = float(np.mean([outcome.run.rows[-1][f"{what}_accuracy"] for outcome in group]))
+        table.append(row)
+    return table
+
+
+def rates_in_words(table: Iterable[Mapping[str, Any]], within: int = WITHIN) -> str:
+    """The table of rates as sentences."""
+    sentences = []
+    for row in table:
+        when = f"; median step {row['median_step']:.0f}" if row["learned"] else ""
+        sentences.append(
+            f"{row['setting']}: {row['learned']} of {row['seeds']} runs learned within {within} updates "
+            f"({row['rate']:.0%}, 95 % interval {row['low']:.0%} to {row['high']:.0%}{when})."
+        )
+    return " ".join(sentences)
