@@ -1,6 +1,6 @@
 """Runs on copying, as they would have ended."""
 
-from attnlab.lab.success import Outcome
+from attnlab.lab.outcomes import Outcome
 from attnlab.runs.loop import Trained
 
 
