@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnlab.lab.claims import Part, Verdict
-from attnlab.stats.intervals import bootstrap_interval
+from attnlab.stats.bootstrap import bootstrap_interval
 
 LEAST = 20
 """Fewest seeds on which such a part is decided, unless a rule says otherwise."""

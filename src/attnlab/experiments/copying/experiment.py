@@ -35,7 +35,7 @@ from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.task_spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec
-from attnlab.stats.intervals import bootstrap_difference
+from attnlab.stats.bootstrap import bootstrap_difference
 
 LATE = 1000
 """Runs that have not learned by then go on to here, whether or not they learn on the way."""
