@@ -1,9 +1,6 @@
 """Forecast-copying: its plan, and its comparisons on outcomes whose answer is known."""
 
-import numpy as np
 import pytest
-from scipy import stats
-from sklearn.metrics import roc_auc_score
 from tests.lab.ended import trained
 
 from attnlab.experiments.copying import experiment as copying
@@ -21,7 +18,6 @@ from attnlab.experiments.forecast_copying.experiment import (
 from attnlab.lab.experiment import Order
 from attnlab.lab.registry import find_experiment
 from attnlab.lab.success import Outcome
-from attnlab.stats.ranks import area_under_curve, spearman
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -113,17 +109,6 @@ def test_nothing_to_compare_is_said_not_computed():
     alike = [tried("10 of 15", [40] * 2), tried("permutations of 10", [40] * 2)]
     assert {row["value"] for row in measure_table(alike)} == {None}
     assert "undefined, as all runs ended alike" in tell(verdict_table(alike), measure_table(alike))
-
-
-def test_comparisons_are_those_of_the_libraries():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        a, b = rng.integers(4, size=12).astype(float), rng.integers(4, size=12).astype(float)
-        learned = rng.integers(1, 5, size=12)
-        assert spearman(a[None], b[None]) == pytest.approx(stats.spearmanr(a, b).statistic)
-        runs = np.tile(np.arange(5), 12) < np.repeat(learned, 5)
-        area = area_under_curve(a[None], learned[None].astype(float), 5.0 - learned[None])
-        assert area == pytest.approx(roc_auc_score(runs, np.repeat(a, 5)))
 
 
 def test_analyse_makes_a_whole_result():

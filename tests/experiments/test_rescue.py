@@ -4,10 +4,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from attnlab.errors import UsageError
 from attnlab.experiments.copying import experiment as copying
 from attnlab.experiments.rescue.experiment import (
     Rescue,
@@ -38,7 +35,7 @@ from attnlab.experiments.rescue.remedies import (
     make_spec,
     update_cost,
 )
-from attnlab.experiments.rescue.rules import against_fresh_start, decide, holm, mcnemar, tiers
+from attnlab.experiments.rescue.rules import against_fresh_start, decide, tiers
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.runs.loop import Trained
@@ -158,34 +155,7 @@ def test_a_cost_is_counted_and_does_not_depend_on_anything_but_the_work():
     assert update_cost(make_spec(scale, 2)) == costs[NO_CHANGE]
 
 
-# --- paired tests
-
-
-def test_mcnemar_counts_only_starts_that_differ():
-    assert mcnemar([True] * 9 + [False], [True] * 9 + [False]) == 1.0
-    # 8 won, 1 lost: twice the chance of at most 1 head in 9 tosses
-    assert mcnemar([True] * 8 + [False] + [True] * 7, [False] * 8 + [True] + [True] * 7) == pytest.approx(20 / 512)
-    with pytest.raises(UsageError, match="the same starts on both sides, not 2 and 3"):
-        mcnemar([True] * 2, [True] * 3)
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
-def test_mcnemar_does_not_care_which_side_is_which(pairs):
-    ours, theirs = zip(*pairs, strict=True)
-    assert mcnemar(ours, theirs) == pytest.approx(mcnemar(theirs, ours))
-    assert 0 < mcnemar(ours, theirs) <= 1
-
-
-@given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_is_between_none_and_bonferroni_and_keeps_the_order(p_values):
-    corrected = holm(p_values)
-    assert list(corrected) == list(p_values)
-    for name, p in p_values.items():
-        assert p <= corrected[name] <= min(1.0, len(p_values) * p) or corrected[name] == max(
-            corrected[other] for other in p_values if p_values[other] <= p
-        )
-    names = sorted(p_values, key=lambda name: p_values[name])
-    assert sorted(corrected.values()) == [corrected[name] for name in names]
+# --- tiers
 
 
 def world_of(n=24, **wins):

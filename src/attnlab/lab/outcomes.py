@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from attnlab.families.copying.success import WITHIN, first_learned
 from attnlab.runs.loop import Trained
 from attnlab.runs.spec import RunSpec
-from attnlab.stats.intervals import wilson
+from attnlab.stats.rates import wilson
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnlab.lab.claims import Part, Verdict
-from attnlab.stats.intervals import bootstrap_interval, fisher_exact, newcombe, wilson
+from attnlab.stats.bootstrap import bootstrap_interval
+from attnlab.stats.rates import fisher_exact, newcombe, wilson
 
 LEAST = 20
 """Fewest seeds on which a rule decides, unless it says otherwise."""

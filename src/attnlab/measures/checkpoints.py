@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnlab.errors import UsageError
-from attnlab.measures.intervals import grouped_sums
 from attnlab.seeds import numpy_generator
+from attnlab.stats.bootstrap import grouped_sums
 
 
 @dataclass(frozen=True)

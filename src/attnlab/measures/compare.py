@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
 from attnlab.measures.agreement import random_baseline, released_baseline, top_agreement
-from attnlab.measures.intervals import Interval, interval_over_examples
 from attnlab.measures.tau import kendall_tau
+from attnlab.stats.bootstrap import Interval, interval_over_examples
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 import numpy as np
-from scipy import stats
 
 from attnlab.experiments.texts.text_agreement import Agreements, Series
-from attnlab.experiments.texts.text_context import IN_CONTEXT, Context, drawn_texts, mean_of_drawn
+from attnlab.experiments.texts.text_context import IN_CONTEXT, Context, drawn_texts
 from attnlab.experiments.texts.text_parts import far_exceeds
 from attnlab.lab.claims import Finding, Part, Verdict
-from attnlab.measures.intervals import Interval, interval_over_examples, interval_over_seeds
+from attnlab.stats.bootstrap import Interval, interval_over_examples, interval_over_seeds, means_of_drawn, percentiles
+from attnlab.stats.ranks import spearman
 
 FIGURES = {
     "alpha, beta_uf": "attention-follows-lexicon",
@@ -109,7 +109,7 @@ def rises_together(valid: Agreements) -> Part:
     for agree, accuracy in zip(valid.seeds_agree["expected"], valid.accuracy, strict=True):
         upto = int(accuracy.argmax()) + 1
         if upto >= 3:
-            values.append(float(stats.spearmanr(agree[:upto], accuracy[:upto]).statistic))
+            values.append(float(spearman(agree[None, :upto], accuracy[None, :upto])[0]))
     known = [value for value in values if np.isfinite(value)]
     if not known:
         return Part(name, "undecided", None, None, over, "No run has three evaluations up to its best.")
@@ -132,13 +132,9 @@ def correlations_over_examples(valid: Agreements) -> tuple[float, float] | None:
     texts, upto = followed.shape[1], int(accuracy.argmax()) + 1
     if texts == 1:
         return None
-    curves = mean_of_drawn(followed[:upto], drawn_texts(texts, "rises together"))
-    ranks, against = stats.rankdata(curves, axis=1), stats.rankdata(accuracy[:upto])
-    ranks, against = ranks - ranks.mean(axis=1, keepdims=True), against - against.mean()
-    spread = np.linalg.norm(ranks, axis=1) * np.linalg.norm(against)
-    correlations = np.divide(ranks @ against, spread, out=np.zeros(len(ranks)), where=spread > 0)
-    low, high = np.quantile(correlations, [0.025, 0.975])
-    return float(low), float(high)
+    curves = means_of_drawn(followed[:upto], drawn_texts(texts, "rises together"))
+    correlations = spearman(curves, np.broadcast_to(accuracy[:upto], curves.shape))
+    return percentiles(np.nan_to_num(correlations))  # a constant curve correlates with nothing
 
 
 def bounds(interval: Interval | None) -> tuple[float, float] | None:

@@ -23,7 +23,7 @@ from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.task_spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec
-from attnlab.stats.intervals import bootstrap_difference
+from attnlab.stats.bootstrap import bootstrap_difference
 
 # --- settings
 

@@ -26,7 +26,7 @@ from attnlab.lab.smaller import undecided
 from attnlab.lab.success import Outcome, by_setting, curve_table, learned, learns_more_often
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.stats.intervals import wilson
+from attnlab.stats.rates import wilson
 
 HALF = 0.5
 """The success rate below which an order is mostly not learned."""

@@ -33,15 +33,15 @@ from attnlab.runs.task_spec import (
     ZipfSpec,
 )
 from attnlab.seeds import numpy_generator
-from attnlab.stats.intervals import wilson
+from attnlab.stats.bootstrap import drawn_rows, value_and_interval
 from attnlab.stats.ranks import area_under_curve, spearman
+from attnlab.stats.rates import wilson
 from attnlab.theory.forecast import LIKELY, WEAK, Forecast, Verdict, forecast
 
 Floats = NDArray[np.float64]
 
 SAMPLE = 3000
 """Sequences that a forecast is made from."""
-RESAMPLES = 2000
 TOO_LATE = WITHIN + EVERY
 """The step that a run which has not learned is counted with: behind all that have."""
 MEASURES = {
@@ -239,8 +239,7 @@ def measure_table(tried: Sequence[Tried]) -> Table:
 
 
 def _compared(tried: Sequence[Tried]) -> Table:
-    chosen = numpy_generator(0, "forecast-copying").integers(len(tried), size=(RESAMPLES, len(tried)))
-    chosen = np.concatenate([np.arange(len(tried))[None], chosen])  # first the sample itself
+    chosen = drawn_rows(len(tried), "forecast-copying")
     rate, step, learned, runs = (
         np.array([of(one) for one in tried], dtype=np.float64)[chosen]
         for of in (
@@ -259,7 +258,8 @@ def _compared(tried: Sequence[Tried]) -> Table:
             "area under the curve of success": area_under_curve(values, learned, runs - learned),
         }
         for comparison, resampled in compared.items():
-            value, low, high = _summed_up(resampled)
+            estimate = value_and_interval(resampled)
+            value, low, high = (None, None, None) if estimate is None else (estimate[0], *estimate[1])
             table.append(
                 {
                     "measure": measure,
@@ -272,17 +272,6 @@ def _compared(tried: Sequence[Tried]) -> Table:
                 }
             )
     return table
-
-
-# --- comparisons: each of rows of resampled distributions, (resamples, distributions), nan where undefined
-
-
-def _summed_up(values: Floats) -> tuple[float | None, float | None, float | None]:
-    """The first value, and the 95 % percentile interval of the others that are defined."""
-    if np.isnan(values[0]):
-        return None, None, None
-    low, high = np.nanquantile(values[1:], [0.025, 0.975])
-    return float(values[0]), float(low), float(high)
 
 
 # --- words and figures

@@ -23,11 +23,10 @@ from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, INK
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.seeds import numpy_generator
+from attnlab.stats.bootstrap import drawn_rows, value_and_interval
 from attnlab.stats.ranks import spearman
 from attnlab.theory.forecast import LIKELY, WEAK
 
-RESAMPLES = 2000
 NAMED = 10
 """How many of the removed words the table names."""
 
@@ -153,12 +152,9 @@ def measure_table(tried: Sequence[Tried]) -> Table:
 
 def correlated(values: Floats, outcome: Floats) -> tuple[float | None, float | None, float | None]:
     """Spearman's correlation and its 95 % percentile interval over variants; None where one side is constant."""
-    value = float(spearman(values[None], outcome[None])[0])
-    if np.isnan(value):
-        return None, None, None
-    drawn = numpy_generator(0, "forecast-text").integers(len(values), size=(RESAMPLES, len(values)))
-    low, high = np.nanquantile(spearman(values[drawn], outcome[drawn]), [0.025, 0.975])
-    return value, float(low), float(high)
+    rows = drawn_rows(len(values), "forecast-text")
+    estimate = value_and_interval(spearman(values[rows], outcome[rows]))
+    return (None, None, None) if estimate is None else (estimate[0], *estimate[1])
 
 
 def pair_table(tried: Sequence[Tried]) -> Table:

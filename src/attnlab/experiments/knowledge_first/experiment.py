@@ -24,7 +24,7 @@ from attnlab.runs.model_spec import ClassifierSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec, Train
 from attnlab.runs.task_spec import CopyingSpec, KeywordSpec, LabelledTextSpec, PermutationsSpec, SelectionsSpec
-from attnlab.stats.intervals import wilson
+from attnlab.stats.rates import wilson
 
 CLOSE = tuple(range(0, 101, 2))
 """Evaluations every 2 updates up to 100."""

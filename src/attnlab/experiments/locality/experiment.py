@@ -21,7 +21,7 @@ from attnlab.runs.model_spec import ClassifierSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.task_spec import KeywordSpec
-from attnlab.stats.intervals import bootstrap_interval
+from attnlab.stats.bootstrap import bootstrap_interval
 
 BATCH = 32
 """Sequences an update, as in P3's classification."""

@@ -20,9 +20,9 @@ from attnlab.lab.success import WITHIN, Outcome, curve_table
 from attnlab.pages.charts import CONTRAST, INK, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.stats.intervals import newcombe, wilson
+from attnlab.stats.bootstrap import resampled_rows, value_and_interval
 from attnlab.stats.ranks import area_under_curve
-from attnlab.stats.resampling import resampled_rows, value_and_interval
+from attnlab.stats.rates import newcombe, wilson
 
 SEEDS: dict[Preset, int] = {"quick": 6, "reduced": 20, "paper": 40}
 STARTS = {"as drawn": NO_CHANGE, "mirrored": MIRRORED}

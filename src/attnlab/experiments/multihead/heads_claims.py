@@ -11,7 +11,8 @@ from scipy.stats import chi2
 from attnlab.errors import UsageError
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.success import Outcome, learned
-from attnlab.stats.intervals import bootstrap_difference, bootstrap_interval, wilson
+from attnlab.stats.bootstrap import bootstrap_difference, bootstrap_interval
+from attnlab.stats.rates import wilson
 
 Floats = NDArray[np.float64]
 

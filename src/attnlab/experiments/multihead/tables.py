@@ -10,7 +10,7 @@ from attnlab.experiments.multihead.pruning import prune
 from attnlab.lab.experiment import Table
 from attnlab.lab.success import WITHIN, Outcome, learned
 from attnlab.runs.engine import Job
-from attnlab.stats.intervals import wilson
+from attnlab.stats.rates import wilson
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Table
 from attnlab.lab.rules import below, within
 from attnlab.lab.success import EVERY, Outcome
+from attnlab.stats.bootstrap import resampled_rows, value_and_interval
 from attnlab.stats.ranks import spearman
-from attnlab.stats.resampling import resampled_rows, value_and_interval
 
 Floats = NDArray[np.float64]
 

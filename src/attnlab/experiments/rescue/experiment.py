@@ -41,7 +41,7 @@ from attnlab.lab.smaller import undecided
 from attnlab.lab.success import WITHIN, Outcome
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.stats.intervals import wilson
+from attnlab.stats.rates import wilson
 
 
 @dataclass(frozen=True)

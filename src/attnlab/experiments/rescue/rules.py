@@ -4,9 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from scipy.stats import binomtest
-
-from attnlab.errors import UsageError
 from attnlab.experiments.rescue.remedies import (
     BATCH,
     FRESH_ATTENTION,
@@ -21,7 +18,8 @@ from attnlab.experiments.rescue.remedies import (
 )
 from attnlab.lab.claims import Finding, Part, Verdict
 from attnlab.lab.success import ALWAYS
-from attnlab.stats.intervals import newcombe, wilson
+from attnlab.stats.multiple import holm
+from attnlab.stats.rates import mcnemar, newcombe, wilson
 
 Tier = Literal[1, 2, 3, 4]
 TIERS: dict[Tier, str] = {
@@ -35,35 +33,6 @@ LEVEL = 0.05
 
 Learned = Mapping[str, Sequence[bool]]
 """For each remedy and control whether each start learned within 200 updates, the starts in one order."""
-
-
-def mcnemar(ours: Sequence[bool], theirs: Sequence[bool]) -> float:
-    """The p-value of McNemar's exact test that both succeed equally often on the same starts, two-sided.
-
-    Only starts on which they differ count: of these, half are expected on each side.
-
-    >>> mcnemar([True] * 6, [False] * 6)
-    0.03125
-    """
-    if len(ours) != len(theirs):
-        raise UsageError(f"A paired test needs the same starts on both sides, not {len(ours)} and {len(theirs)}.")
-    won = sum(a and not b for a, b in zip(ours, theirs, strict=True))
-    lost = sum(b and not a for a, b in zip(ours, theirs, strict=True))
-    return float(binomtest(won, won + lost).pvalue) if won + lost else 1.0
-
-
-def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """Holm's correction for having made all these tests.
-
-    >>> holm({"a": 0.01, "b": 0.04, "c": 0.02})
-    {'a': 0.03, 'b': 0.04, 'c': 0.04}
-    """
-    corrected: dict[str, float] = {}
-    largest = 0.0
-    for rank, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
-        corrected[name] = largest
-    return {name: corrected[name] for name in p_values}
 
 
 @dataclass(frozen=True)

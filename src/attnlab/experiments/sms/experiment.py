@@ -27,7 +27,7 @@ from attnlab.measures.tau import kendall_tau
 from attnlab.pages.charts import COLOURS, INK, SIZE
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.seeds import numpy_generator
+from attnlab.stats.bootstrap import interval_over_pairs
 
 ROLES: tuple[Role, ...] = ("reference", "comparison")
 """The runs whose attention is compared."""
@@ -40,7 +40,6 @@ OTHERS: Mapping[Preset, tuple[str, ...]] = {
 """The other corpora of short texts, by preset."""
 LEAST = 3
 """Seeds from which on there is an interval: two have a single pair, and drawing them again changes nothing."""
-RESAMPLES = 2000
 
 
 def corpora(order: Order) -> list[str]:
@@ -116,14 +115,14 @@ class Outcome:
     @property
     def interval(self) -> tuple[float, float] | None:
         """Its 95 % interval over seeds."""
-        return seed_interval(self.matrix)
+        return interval_over_pairs(self.matrix)
 
     def line(self) -> dict[str, object]:
         """The corpus in a table: agreement, what chance gives, and its sizes beside the paper's."""
         size, paper = sizes(self.runs.corpus), known_corpus(self.name).paper
         chance, interval = float(self.runs.chance("valid").mean()), self.interval
         tau = np.nanmean(self.tau, axis=2)
-        tau_interval = seed_interval(tau)
+        tau_interval = interval_over_pairs(tau)
         accuracy = [run.rows for role in ROLES for run in self.runs.of(role)]
         return {
             "corpus": self.name,
@@ -202,27 +201,6 @@ def mean_of_pairs(matrix: Floats) -> float:
     return float(pairs_of(matrix).mean())
 
 
-def seed_interval(matrix: Floats) -> tuple[float, float] | None:
-    """The 95 % interval over seeds of the mean over pairs: seeds are drawn again, and pairs of equal ones left out.
-
-    None for fewer than three seeds.
-
-    >>> seed_interval(np.full((3, 3), 0.5))
-    (0.5, 0.5)
-    """
-    seeds = len(matrix)
-    if seeds < LEAST:
-        return None
-    drawn = numpy_generator(0, "seeds of pairs").integers(seeds, size=(RESAMPLES, seeds))
-    times = (drawn[:, :, None] == np.arange(seeds)).sum(axis=1).astype(np.float64)  # (resamples, seeds)
-    between = np.where(np.eye(seeds, dtype=np.bool_), 0.0, matrix)
-    total = np.einsum("ri,ij,rj->r", times, between, times)
-    number = seeds**2 - (times**2).sum(axis=1)  # 0 where one seed alone was drawn
-    means = total[number > 0] / number[number > 0]
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
-
-
 def decide(matrices: Mapping[str, Floats]) -> Finding:
     """A part for each other corpus, from the agreements (seeds, seeds) on each."""
     others = [name for name in matrices if name != SMS]
@@ -231,7 +209,7 @@ def decide(matrices: Mapping[str, Floats]) -> Finding:
 
 def less_stable(sms: Floats, other: Floats, name: str) -> Part:
     """Holds if the upper bound on SMS is below the other corpus' lower bound; fails if it is the other way round."""
-    ours, theirs = seed_interval(sms), seed_interval(other)
+    ours, theirs = interval_over_pairs(sms), interval_over_pairs(other)
     verdict: Verdict = "undecided"
     if ours is not None and theirs is not None:
         verdict = "holds" if ours[1] < theirs[0] else "fails" if ours[0] > theirs[1] else "undecided"

@@ -34,9 +34,9 @@ from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.task_spec import CopyingSpec, MixtureSpec, PermutationsSpec, SelectionsSpec
-from attnlab.stats.intervals import fisher_exact
+from attnlab.stats.bootstrap import resampled_rows, value_and_interval
 from attnlab.stats.ranks import spearman
-from attnlab.stats.resampling import resampled_rows, value_and_interval
+from attnlab.stats.rates import fisher_exact
 
 STEPS: dict[Preset, int] = {"quick": 50, "reduced": WITHIN, "paper": WITHIN}
 """Updates within which a run must have learned."""

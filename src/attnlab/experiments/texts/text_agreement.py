@@ -10,9 +10,9 @@ from attnlab.experiments.texts.text_runs import Floats, TextRuns
 from attnlab.fields import ScoreField
 from attnlab.measures.agreement import top_agreement
 from attnlab.measures.checkpoints import best_checkpoint
-from attnlab.measures.intervals import Interval, interval_over_examples, interval_over_seeds
 from attnlab.measures.tau import kendall_tau
 from attnlab.probes.influence import influence
+from attnlab.stats.bootstrap import Interval, interval_over_examples, interval_over_seeds
 
 MEASURES = ("expected", "released", "tau")
 """A with ties broken at random, A by the released code's rule, Kendall's tau-b."""

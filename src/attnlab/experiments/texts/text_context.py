@@ -2,13 +2,9 @@
 
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from attnlab.experiments.texts.text_agreement import Agreements
-from attnlab.experiments.texts.text_runs import Floats
 from attnlab.measures.xi import xi
-from attnlab.seeds import numpy_generator
+from attnlab.stats.bootstrap import Floats, drawn_counts, drawn_rows, means_of_drawn, percentiles
 
 IN_CONTEXT = ("alpha, beta_uf", "beta_uf, beta_px", "delta, beta_uf", "alpha, beta")
 """The agreements that the paper reads so: its columns."""
@@ -37,30 +33,20 @@ class Context:
         self.interval: tuple[float, float] | None = None
         levels = series.at_best(measured)
         if self.over == "comparison seeds":
-            generator = numpy_generator(0, "xi", name)
-            drawn = generator.integers(len(agree), size=(RESAMPLES, len(agree)))
+            drawn = drawn_rows(len(agree), "xi", name, resamples=RESAMPLES)[1:]
             again = [xi(steps, agree[rows], performance[rows], level) for rows in drawn]
         elif len(levels) > 1:
             texts = drawn_texts(len(levels), name)
-            curves, reached = mean_of_drawn(agreements.followed(measured), texts), mean_of_drawn(levels, texts)
+            curves, reached = means_of_drawn(agreements.followed(measured), texts), means_of_drawn(levels, texts)
             again = [xi(steps, curve, performance, at) for curve, at in zip(curves, reached, strict=True)]
         else:
             return
-        low, high = np.quantile([best if one is None else one.performance for one in again], [0.025, 0.975])
-        self.interval = (float(low), float(high))
+        self.interval = percentiles([best if one is None else one.performance for one in again])
 
 
-def drawn_texts(texts: int, name: str) -> NDArray[np.int64]:
+def drawn_texts(texts: int, name: str) -> Floats:
     """How often each text is drawn in every resample: (resamples, texts)."""
-    return numpy_generator(0, "xi over examples", name).multinomial(texts, np.full(texts, 1 / texts), size=RESAMPLES)
-
-
-def mean_of_drawn(values: Floats, drawn: NDArray[np.int64]) -> Floats:
-    """Mean over the drawn texts: ``values (..., texts)`` to (resamples, ...). What is undefined (NaN) is left out."""
-    defined = ~np.isnan(values)
-    weights = drawn.astype(np.float64)
-    mean: Floats = (weights @ np.where(defined, values, 0).T) / (weights @ defined.T)
-    return mean
+    return drawn_counts(texts, "xi over examples", name, resamples=RESAMPLES)
 
 
 def contexts_of(agreements: Agreements, measured: str, best: float) -> dict[str, Context]:

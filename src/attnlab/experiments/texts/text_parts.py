@@ -4,7 +4,7 @@ import numpy as np
 
 from attnlab.experiments.texts.text_runs import Floats
 from attnlab.lab.claims import Part, Verdict
-from attnlab.measures.intervals import interval_over_examples
+from attnlab.stats.bootstrap import interval_over_examples
 
 
 def bounds(values: Floats) -> tuple[float, float] | None:

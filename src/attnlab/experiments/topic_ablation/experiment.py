@@ -27,7 +27,8 @@ from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.stats.intervals import bootstrap_interval, wilson
+from attnlab.stats.bootstrap import bootstrap_interval
+from attnlab.stats.rates import wilson
 
 EPOCHS = 6000
 LEARNED = 0.5

@@ -24,7 +24,7 @@ from attnlab.pages.charts import COLOURS, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.model_spec import TopicModelSpec
-from attnlab.stats.intervals import bootstrap_interval
+from attnlab.stats.bootstrap import bootstrap_interval
 
 SEEDS: dict[Preset, int] = {"quick": 2, "reduced": 5, "paper": 5}
 EQUAL_LOSS = 0.1

@@ -26,7 +26,7 @@ from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.model_spec import TopicModelSpec
 from attnlab.runs.task_spec import TopicsSpec
-from attnlab.stats.intervals import bootstrap_interval
+from attnlab.stats.bootstrap import bootstrap_interval
 
 SEEDS: dict[Preset, int] = {"quick": 1, "reduced": 3, "paper": 5}
 MOST = 0.1

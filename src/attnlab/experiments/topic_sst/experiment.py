@@ -18,7 +18,7 @@ from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, INK, SIZE, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.stats.intervals import bootstrap_interval
+from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.theory.norms import norm_of_score
 
 PATIENCE = 2000

@@ -26,7 +26,8 @@ from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, INK, SIZE, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.stats.intervals import bootstrap_interval, wilson
+from attnlab.stats.bootstrap import bootstrap_interval
+from attnlab.stats.rates import wilson
 
 IDENTITY = 0.05
 """The identity holds where norms deviate from it by less than this, relatively."""

@@ -16,7 +16,7 @@ from attnlab.runs.model_spec import SgdSpec, TopicModelSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec, Train
 from attnlab.runs.task_spec import TopicsSpec
-from attnlab.stats.intervals import bootstrap_interval
+from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.theory.norms import deviation, norm_of_score
 
 Floats = NDArray[np.float64]
