@@ -117,3 +117,9 @@ def test_a_mistake_is_one_sentence(values, named):
 def test_a_schedule_out_of_range_is_refused(values, named):
     with pytest.raises(UsageError, match=named):
         validated(Schedule, values)
+
+
+@pytest.mark.parametrize("interval", [0, -5, 2.5, "10"])
+def test_an_interval_that_is_no_number_of_steps_is_refused(interval):
+    with pytest.raises(UsageError, match=f"interval: .* 1 or more, not {interval!r}"):
+        Schedule.every(interval, steps=10)
