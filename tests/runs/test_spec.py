@@ -108,7 +108,7 @@ def test_a_mistake_is_one_sentence(values, named):
     ("values", "named"),
     [
         ({"steps": -1, "evaluations": ()}, "steps"),
-        ({"steps": 10, "evaluations": (20,)}, "behind the last step 10"),
+        ({"steps": 10, "evaluations": (20,)}, "after the last step 10"),
         ({"steps": 10, "evaluations": (4, 2)}, "rising order"),
         ({"steps": 10, "evaluations": (), "stop_at": 1.5}, "stop_at"),
         ({"steps": 10, "evaluations": (), "checkpoint_every": 0}, "checkpoint_every"),

@@ -77,7 +77,7 @@ def read_texts(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "reviews.csv"
     ...     _ = path.write_text("review,stars\\nA lovely film!,5\\nAn awful film,1\\nA film,3\\n")
-    ...     texts = read_texts(path, text="review", label="stars", map="1,2=bad 4,5=good")
+    ...     texts = read_texts(path, text="review", label="stars", map="1=bad 5=good")
     >>> len(texts), texts.pairs.source_words, texts.pairs.target_words
     (2, ['a', 'lovely', 'film', 'an', 'awful'], ['good', 'bad'])
     >>> texts.notes[0]
