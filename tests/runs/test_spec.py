@@ -108,7 +108,7 @@ def test_a_mistake_is_one_sentence(values, named):
     ("values", "named"),
     [
         ({"steps": -1, "evaluations": ()}, "steps"),
-        ({"steps": 10, "evaluations": (20,)}, "behind the last step 10"),
+        ({"steps": 10, "evaluations": (20,)}, "after the last step 10"),
         ({"steps": 10, "evaluations": (4, 2)}, "rising order"),
         ({"steps": 10, "evaluations": (), "stop_at": 1.5}, "stop_at"),
         ({"steps": 10, "evaluations": (), "checkpoint_every": 0}, "checkpoint_every"),
@@ -117,3 +117,9 @@ def test_a_mistake_is_one_sentence(values, named):
 def test_a_schedule_out_of_range_is_refused(values, named):
     with pytest.raises(UsageError, match=named):
         validated(Schedule, values)
+
+
+@pytest.mark.parametrize("interval", [0, -5, 2.5, "10"])
+def test_an_interval_that_is_no_number_of_steps_is_refused(interval):
+    with pytest.raises(UsageError, match=f"interval: .* 1 or more, not {interval!r}"):
+        Schedule.every(interval, steps=10)

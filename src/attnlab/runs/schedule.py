@@ -2,8 +2,10 @@
 
 from typing import Annotated, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
+from attnlab.errors import UsageError
 from attnlab.records import Count, Record, Share
 
 Step = Annotated[int, Field(ge=0)]
@@ -41,7 +43,7 @@ class Schedule(Record):
         if list(self.evaluations) != sorted(set(self.evaluations)):
             raise ValueError("evaluations are different steps in rising order")
         if self.evaluations and self.evaluations[-1] > self.steps:
-            raise ValueError(f"evaluation at step {self.evaluations[-1]} lies behind the last step {self.steps}")
+            raise ValueError(f"evaluation at step {self.evaluations[-1]} is after the last step {self.steps}")
         return self
 
     @classmethod
@@ -56,6 +58,8 @@ class Schedule(Record):
         give_up: Chance | None = None,
     ) -> "Schedule":
         """Evaluate at the start, every ``interval`` steps and at the end."""
+        if not isinstance(interval, int | np.integer) or interval < 1:
+            raise UsageError(f"interval: evaluations are a whole number of steps apart, 1 or more, not {interval!r}.")
         return cls(
             steps=steps,
             evaluations=tuple(sorted({*range(0, steps + 1, interval), steps})),
