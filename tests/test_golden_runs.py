@@ -4,7 +4,8 @@
 at the last one. Numbers are compared to `NEAR`, because 32-bit sums come out otherwise in another order, and processors
 and their libraries choose the order: with PyTorch's plain and AVX2 kernels and MKL's compatible mode, in place of those
 for AVX-512, no number of these runs moved by more than 3e-7. Other platforms are given some hundred times that; an
-equation that changes moves them much further. Models start from embeddings large enough that no accuracy hangs on a tie.
+equation that changes moves them much further. Topic models start from embeddings large enough to leave no ties.
+
 ``PYTHONPATH=.:src python tests/test_golden_runs.py`` writes the file anew, for a change of arithmetic that is meant:
 then `NUMERICS` goes up, too.
 """
