@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from attnlab.errors import UsageError
+from attnlab.families.copying.spec import OwnTaskSpec
 from attnlab.lab.registry import find_experiment
-from attnlab.runs.task_spec import OwnTaskSpec
 
 PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
 
@@ -82,10 +82,10 @@ def test_mistakes_are_told_in_a_sentence(tmp_path, text, name, told):
 LAB = """
 from attnlab.models.heads import head_of, place_head
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.runs.model_spec import Seq2SeqSpec
+from attnlab.families.copying.spec import Seq2SeqSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec, MixtureSpec, PermutationsSpec, SelectionsSpec
+from attnlab.families.copying.spec import CopyingSpec, MixtureSpec, PermutationsSpec, SelectionsSpec
 
 THREE = PermutationsSpec(words=3)
 

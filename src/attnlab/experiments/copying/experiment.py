@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import altair as alt
 import numpy as np
 
+from attnlab.families.copying.spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec
 from attnlab.families.copying.task import random_permutation
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
 from attnlab.lab.experiment import Order, Result, Table
@@ -34,7 +35,6 @@ from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec
 from attnlab.stats.intervals import bootstrap_difference
 
 LATE = 1000
