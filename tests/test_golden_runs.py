@@ -21,39 +21,30 @@ import pytest
 from tests.news import write_news
 
 from attnlab.data.labelled_text import load_corpus
-from attnlab.families.copying.remedy_spec import (
+from attnlab.families.copying.spec import (
     AlignmentLossSpec,
-    FreshAttentionSpec,
-    MirroredReadoutSpec,
-    WarmStartSpec,
-    WarmUpSpec,
-)
-from attnlab.runs.loop import train
-from attnlab.runs.model_spec import (
-    AdamSpec,
-    ClassifierSpec,
-    PairProxySpec,
-    ProxySpec,
-    Seq2SeqSpec,
-    SgdSpec,
-    TopicModelSpec,
-)
-from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import NUMERICS, RunSpec
-from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import (
     CopyingSpec,
+    FreshAttentionSpec,
     IndependentSpec,
-    KeywordSpec,
-    LabelledTextSpec,
+    MirroredReadoutSpec,
     MixtureSpec,
+    PairProxySpec,
     PermutationSetsSpec,
     PermutationsSpec,
     SelectionsSpec,
-    SstSpec,
-    TopicsSpec,
+    Seq2SeqSpec,
+    WarmStartSpec,
+    WarmUpSpec,
     ZipfSpec,
 )
+from attnlab.families.keyword.spec import KeywordSpec
+from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
+from attnlab.families.topics.spec import SstSpec, TopicModelSpec, TopicsSpec
+from attnlab.runs.loop import train
+from attnlab.runs.optimisers import AdamSpec, SgdSpec
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import NUMERICS, RunSpec
+from attnlab.runs.store import RunStore
 
 GOLDEN = Path(__file__).parent / "golden" / "trained.json"
 NEAR = 1e-4

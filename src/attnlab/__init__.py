@@ -1,6 +1,6 @@
 """attnlab: how attention learns. Whether it will be learned, when and why, and how far it may be trusted.
 
-A handful of names for scripts and notebooks; everything else is in the subpackages.
+A handful of names for scripts and notebooks; `attnlab.specs` has all specs, everything else is in the subpackages.
 
 >>> import attnlab, tempfile
 >>> spec = attnlab.RunSpec(
@@ -26,17 +26,19 @@ if TYPE_CHECKING:
     from attnlab.models.recurrent import Recurrent
     from attnlab.models.seq2seq import Seq2Seq
     from attnlab.runs.loop import train
-    from attnlab.runs.model_spec import Seq2SeqSpec, SgdSpec, TopicModelSpec
-    from attnlab.runs.schedule import Schedule
-    from attnlab.runs.spec import RunSpec
     from attnlab.runs.store import RunStore
-    from attnlab.runs.task_spec import (
+    from attnlab.specs import (
         CopyingSpec,
         IndependentSpec,
         MixtureSpec,
         PermutationSetsSpec,
         PermutationsSpec,
+        RunSpec,
+        Schedule,
         SelectionsSpec,
+        Seq2SeqSpec,
+        SgdSpec,
+        TopicModelSpec,
         TopicsSpec,
         ZipfSpec,
     )
@@ -72,23 +74,23 @@ __all__ = [
 
 _HOMES = {
     "AttnlabError": "attnlab.errors",
-    "CopyingSpec": "attnlab.runs.task_spec",
-    "IndependentSpec": "attnlab.runs.task_spec",
-    "MixtureSpec": "attnlab.runs.task_spec",
-    "PermutationSetsSpec": "attnlab.runs.task_spec",
-    "PermutationsSpec": "attnlab.runs.task_spec",
+    "CopyingSpec": "attnlab.specs",
+    "IndependentSpec": "attnlab.specs",
+    "MixtureSpec": "attnlab.specs",
+    "PermutationSetsSpec": "attnlab.specs",
+    "PermutationsSpec": "attnlab.specs",
     "Recurrent": "attnlab.models.recurrent",
-    "RunSpec": "attnlab.runs.spec",
+    "RunSpec": "attnlab.specs",
     "RunStore": "attnlab.runs.store",
-    "Schedule": "attnlab.runs.schedule",
-    "SelectionsSpec": "attnlab.runs.task_spec",
+    "Schedule": "attnlab.specs",
+    "SelectionsSpec": "attnlab.specs",
     "SentencePairs": "attnlab.data.sentence_pairs",
     "Seq2Seq": "attnlab.models.seq2seq",
-    "Seq2SeqSpec": "attnlab.runs.model_spec",
-    "SgdSpec": "attnlab.runs.model_spec",
-    "TopicModelSpec": "attnlab.runs.model_spec",
-    "TopicsSpec": "attnlab.runs.task_spec",
-    "ZipfSpec": "attnlab.runs.task_spec",
+    "Seq2SeqSpec": "attnlab.specs",
+    "SgdSpec": "attnlab.specs",
+    "TopicModelSpec": "attnlab.specs",
+    "TopicsSpec": "attnlab.specs",
+    "ZipfSpec": "attnlab.specs",
     "agreement": "attnlab.measures.compare",
     "align": "attnlab.theory.aligner",
     "forecast": "attnlab.theory.forecast",

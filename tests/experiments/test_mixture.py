@@ -13,16 +13,22 @@ from attnlab.experiments.mixture import proxy as mixture_proxy
 from attnlab.experiments.mixture.experiment import MANY, PERMUTATIONS, PROXIES, SELECTIONS, SETS
 from attnlab.experiments.mixture.proxy import Fitted, compared, read_fitted
 from attnlab.experiments.mixture.proxy_sets import SetMeasures, measure_sets
+from attnlab.families.copying.spec import (
+    CopyingSpec,
+    PairProxySpec,
+    PermutationSetsSpec,
+    PermutationsSpec,
+    SelectionsSpec,
+)
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.lab.registry import find_experiment
 from attnlab.lab.rules import above, below, within
 from attnlab.runs.loop import Trained, train
-from attnlab.runs.model_spec import AdamSpec, PairProxySpec
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import CopyingSpec, PermutationSetsSpec, PermutationsSpec, SelectionsSpec
 
 
 def measures(**changes):

@@ -25,6 +25,8 @@ from attnlab.experiments.permuting.experiment import (
     shuffled_blocks,
 )
 from attnlab.experiments.permuting.positions import SEQUENCES, from_attention, measure_positions
+from attnlab.families.copying.spec import CopyingSpec, SelectionsSpec, Seq2SeqSpec
+from attnlab.families.registry import build_problem
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.lab.registry import find_experiment
@@ -32,12 +34,9 @@ from attnlab.lab.success import Outcome
 from attnlab.records import validated
 from attnlab.runs.checkpoint import Checkpoint
 from attnlab.runs.loop import Trained, train
-from attnlab.runs.model_spec import Seq2SeqSpec
-from attnlab.runs.problem import build_problem
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import CopyingSpec, SelectionsSpec
 from attnlab.seeds import numpy_generator
 
 

@@ -36,10 +36,10 @@ from attnlab.experiments.rescue.remedies import (
     update_cost,
 )
 from attnlab.experiments.rescue.rules import against_fresh_start, decide, tiers
+from attnlab.families.registry import build_problem
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.runs.loop import Trained
-from attnlab.runs.problem import build_problem
 
 
 def failing(seed):

@@ -14,12 +14,12 @@ from attnlab.experiments.symmetry import experiment as symmetry
 from attnlab.experiments.symmetry.curve import HIGHS, LOWS, MIDDLES, WIDTHS, fit_curves, rise
 from attnlab.experiments.symmetry.experiment import FAMILIES, SETTINGS, SHARES, Symmetry, Tried
 from attnlab.families.copying.contrast import contrast
+from attnlab.families.copying.spec import CopyingSpec
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.lab.registry import find_experiment
 from attnlab.lab.success import Outcome
 from attnlab.records import validated
-from attnlab.runs.task_spec import CopyingSpec
 
 
 def tried(steps_of, seeds=20):

@@ -7,16 +7,16 @@ import torch
 
 from attnlab.experiments.topic_sst import experiment as topic_sst
 from attnlab.experiments.topic_sst.experiment import SENTENCE, SETTINGS, TRACED, Outcome, TopicSst, epochs
+from attnlab.families.registry import build_problem
+from attnlab.families.topics.spec import SstSpec, TopicModelSpec
 from attnlab.families.topics.sst import read_sst
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.runs.loop import Trained, train
-from attnlab.runs.model_spec import SgdSpec, TopicModelSpec
-from attnlab.runs.problem import build_problem
+from attnlab.runs.optimisers import SgdSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import SstSpec
 from attnlab.theory.norms import norm_of_score
 
 FREQUENT = "the"

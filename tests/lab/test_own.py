@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from attnlab.specs import OwnTaskSpec
 
 from attnlab.errors import UsageError
 from attnlab.lab.registry import find_experiment
+from attnlab.specs import OwnTaskSpec
 
 PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
 

@@ -5,20 +5,22 @@ import json
 import pytest
 
 from attnlab.errors import UsageError
-from attnlab.records import validated
-from attnlab.runs.model_spec import AdamSpec, Seq2SeqSpec, TopicModelSpec
-from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import NUMERICS, RunSpec
-from attnlab.runs.task_spec import (
+from attnlab.families.copying.spec import (
     CopyingSpec,
     IndependentSpec,
     MixtureSpec,
     PermutationSetsSpec,
     PermutationsSpec,
     SelectionsSpec,
-    TopicsSpec,
+    Seq2SeqSpec,
     ZipfSpec,
 )
+from attnlab.families.topics import NUMERICS
+from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
+from attnlab.records import validated
+from attnlab.runs.optimisers import AdamSpec
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
 
 PERMUTATIONS = CopyingSpec(distribution=PermutationsSpec(words=40))
 

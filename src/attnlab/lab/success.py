@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import altair as alt
 
-from attnlab.families.copying.metrics import Row
+from attnlab.families.copying.spec import CopyingSpec
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Order, Table
 from attnlab.pages.charts import CONTRAST, curves, panels
+from attnlab.protocols import Row
 from attnlab.runs.loop import Trained
-from attnlab.runs.task_spec import CopyingSpec
 from attnlab.stats.rates import fisher_exact, newcombe, wilson
 
 LEARNED = 0.95

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.families.copying.spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN, first_learned
 from attnlab.families.copying.task import random_permutation
 from attnlab.lab.claims import Part, Preset
@@ -22,7 +23,6 @@ from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec
 from attnlab.stats.bootstrap import bootstrap_difference
 
 # --- settings

@@ -18,11 +18,11 @@ from attnlab.experiments.texts.text_notes import departures
 from attnlab.experiments.texts.text_parts import bounds, told
 from attnlab.experiments.texts.text_pictures import over_training
 from attnlab.experiments.texts.text_runs import TextRuns
+from attnlab.families.texts.spec import ClassifierSpec, VectorsSpec
 from attnlab.fields import ScoreField
 from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import ClassifierSpec, VectorsSpec
 
 CORPUS = "sst"
 ROLES: tuple[Role, ...] = ("reference", "uniform")

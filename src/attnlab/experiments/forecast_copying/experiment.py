@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.experiments.copying import experiment as copying
 from attnlab.experiments.copying.experiment import make_job, make_spec
-from attnlab.lab.claims import Preset
-from attnlab.lab.experiment import Experiment, Order, Result, Table
-from attnlab.lab.success import EVERY, WITHIN, Outcome, Setting, curve_table, seeds_of
-from attnlab.pages.charts import COLOURS, INK
-from attnlab.runs.engine import Job
-from attnlab.runs.loop import Trained
-from attnlab.runs.task_spec import (
+from attnlab.families.copying.spec import (
     CopyingSpec,
     DistributionSpec,
     IndependentSpec,
@@ -32,6 +26,12 @@ from attnlab.runs.task_spec import (
     SelectionsSpec,
     ZipfSpec,
 )
+from attnlab.lab.claims import Preset
+from attnlab.lab.experiment import Experiment, Order, Result, Table
+from attnlab.lab.success import EVERY, WITHIN, Outcome, Setting, curve_table, seeds_of
+from attnlab.pages.charts import COLOURS, INK
+from attnlab.runs.engine import Job
+from attnlab.runs.loop import Trained
 from attnlab.seeds import numpy_generator
 from attnlab.stats.bootstrap import drawn_rows, value_and_interval
 from attnlab.stats.ranks import area_under_curve, spearman

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attnlab.experiments.texts.classification import SEEDS, Role, classifier_job, corpus_of
+from attnlab.families.texts.spec import LabelledTextSpec
 from attnlab.lab.claims import Preset
 from attnlab.lab.experiment import Order
 from attnlab.runs.engine import Job
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.task_spec import LabelledTextSpec
 
 ROLES: tuple[Role, ...] = ("reference", "comparison")
 

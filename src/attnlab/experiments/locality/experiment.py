@@ -12,15 +12,15 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.locality.rules import QUANTITIES, STATEMENTS, Outcome, decide, related
+from attnlab.families.keyword.spec import KeywordSpec
+from attnlab.families.texts.spec import ClassifierSpec
 from attnlab.lab.claims import Preset
 from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, CONTRAST, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import ClassifierSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import KeywordSpec
 from attnlab.stats.bootstrap import bootstrap_interval
 
 BATCH = 32

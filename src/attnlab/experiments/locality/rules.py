@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from attnlab.families.copying.metrics import Row
 from attnlab.lab.claims import Finding, Part, Verdict
 from attnlab.lab.rules import above, within
+from attnlab.protocols import Row
 from attnlab.runs.loop import Trained
 
 FEWEST = 5

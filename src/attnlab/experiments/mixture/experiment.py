@@ -14,6 +14,7 @@ from attnlab.experiments.copying import experiment as copying
 from attnlab.experiments.copying.experiment import make_spec
 from attnlab.experiments.mixture import proxy as proxies
 from attnlab.experiments.mixture.proxy import Fitted, ProxySetting, make_proxy_job, make_proxy_spec
+from attnlab.families.copying.spec import CopyingSpec, PermutationSetsSpec, SelectionsSpec
 from attnlab.lab.claims import Finding, Part, Preset
 from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.rates import learned_steps, rate_table, run_row, tell_rates
@@ -34,7 +35,6 @@ from attnlab.pages.charts import curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.task_spec import CopyingSpec, PermutationSetsSpec, SelectionsSpec
 
 STEPS: dict[Preset, int] = {"quick": 50, "reduced": WITHIN, "paper": WITHIN}
 """Updates within which a network must have learned."""

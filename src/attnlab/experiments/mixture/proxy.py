@@ -8,6 +8,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.mixture.proxy_sets import SetMeasures, measure_sets, read_theta
+from attnlab.families.copying.spec import PairProxySpec
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Order, Table
 from attnlab.lab.rules import above, below, within
@@ -15,7 +16,6 @@ from attnlab.lab.success import Setting
 from attnlab.pages.charts import COLOURS, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import PairProxySpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 

@@ -7,13 +7,12 @@ import torch
 
 from attnlab.data.batch import PairBatch
 from attnlab.families.copying.metrics import pair_metrics
+from attnlab.families.copying.spec import CopyingSpec, Seq2SeqSpec
+from attnlab.families.registry import build_problem
 from attnlab.models.heads import pruned
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import Seq2SeqSpec
-from attnlab.runs.problem import build_problem
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec
 from attnlab.seeds import numpy_generator
 
 SEQUENCES = 100

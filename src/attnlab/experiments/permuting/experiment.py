@@ -14,6 +14,7 @@ from attnlab.experiments.copying import experiment as copying
 from attnlab.experiments.permuting.figures import distance_figure, position_figure, uniform_figure
 from attnlab.experiments.permuting.positions import SEQUENCES, Positions, measure_positions
 from attnlab.experiments.permuting.rules import across_orders, by_position, correlations, same_probe
+from attnlab.families.copying.spec import CopyingSpec, Seq2SeqSpec
 from attnlab.families.copying.task import random_permutation
 from attnlab.lab.claims import Finding, Preset
 from attnlab.lab.experiment import Experiment, Order, Result, Table
@@ -32,10 +33,8 @@ from attnlab.lab.success import (
 from attnlab.pages.charts import COLOURS, CONTRAST, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import Seq2SeqSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec
 from attnlab.seeds import numpy_generator
 
 LENGTH = 40

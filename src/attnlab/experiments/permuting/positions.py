@@ -6,11 +6,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnlab.families.copying.spec import CopyingSpec, Seq2SeqSpec
 from attnlab.runs.environment import threads
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import Seq2SeqSpec
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec
 from attnlab.seeds import numpy_generator
 
 Floats = NDArray[np.float64]

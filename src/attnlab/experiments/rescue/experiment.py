@@ -35,10 +35,10 @@ from attnlab.experiments.rescue.rules import (
     decide,
     tiers,
 )
-from attnlab.families.copying.metrics import Row
 from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.lab.smaller import undecided
 from attnlab.lab.success import WITHIN, Outcome
+from attnlab.protocols import Row
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.stats.rates import wilson

@@ -7,23 +7,26 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from attnlab.families.copying.remedy_spec import (
+from attnlab.families.copying.spec import (
     AlignmentLossSpec,
+    CopyingSpec,
     FreshAttentionSpec,
     MirroredReadoutSpec,
+    PermutationsSpec,
+    SelectionsSpec,
+    Seq2SeqSpec,
     WarmStartSpec,
     WarmUpSpec,
 )
+from attnlab.families.registry import build_problem
 from attnlab.lab.claims import Preset
 from attnlab.lab.experiment import Order
 from attnlab.lab.success import EVERY, LEARNED, WITHIN, first_learned
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import AdamSpec, Seq2SeqSpec
-from attnlab.runs.problem import build_problem
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec, PermutationsSpec, SelectionsSpec
 
 LATE = 600
 """Updates after which a run that has not learned is given up."""

@@ -15,6 +15,7 @@ from attnlab.experiments.copying.experiment import make_spec
 from attnlab.experiments.symmetry.curve import NONE, Fits, Floats, fit_curves
 from attnlab.experiments.symmetry.figures import curve_figure, steps_figure, success_figure
 from attnlab.families.copying.contrast import contrast
+from attnlab.families.copying.spec import CopyingSpec, MixtureSpec, PermutationsSpec, SelectionsSpec
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.lab.rates import learned_steps, rate_table, run_row, tell_rates
@@ -33,7 +34,6 @@ from attnlab.lab.success import (
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.task_spec import CopyingSpec, MixtureSpec, PermutationsSpec, SelectionsSpec
 from attnlab.stats.bootstrap import resampled_rows, value_and_interval
 from attnlab.stats.ranks import spearman
 from attnlab.stats.rates import fisher_exact

@@ -13,13 +13,13 @@ from typing import Literal
 from attnlab.data.corpora import data_folder, known_corpus
 from attnlab.data.labelled_text import Corpus, load_corpus
 from attnlab.errors import UsageError
+from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.lab.claims import Preset
 from attnlab.lab.experiment import Experiment, Order
 from attnlab.runs.engine import Job
-from attnlab.runs.model_spec import AdamSpec, ClassifierSpec, ProxySpec
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import LabelledTextSpec
 
 Role = Literal["reference", "comparison", "uniform", "frozen", "proxy"]
 

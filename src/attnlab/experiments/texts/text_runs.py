@@ -14,12 +14,12 @@ from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
 from attnlab.experiments.texts.classification import SIZES, Role, corpus_of, job, seeds_of
 from attnlab.families.texts.problem import evaluated
+from attnlab.families.texts.spec import ClassifierSpec
 from attnlab.fields import ScoreField
 from attnlab.lab.experiment import Order
 from attnlab.measures.agreement import random_baseline
 from attnlab.models.classifier import Classifier, log_odds
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import ClassifierSpec
 from attnlab.runs.spec import RunSpec
 from attnlab.theory.counts import CountTable, beta_ibm, count_table
 

@@ -18,12 +18,12 @@ from attnlab.experiments.topics.topics import (
     ranges,
     seeds_of,
 )
+from attnlab.families.topics.spec import TopicModelSpec
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, curves, panels
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import TopicModelSpec
 from attnlab.stats.bootstrap import bootstrap_interval
 
 SEEDS: dict[Preset, int] = {"quick": 2, "reduced": 5, "paper": 5}

@@ -19,13 +19,12 @@ from attnlab.experiments.topics.topics import (
     path_table,
     seeds_of,
 )
+from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
 from attnlab.lab.claims import Finding, Preset
 from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, INK, SIZE
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import TopicModelSpec
-from attnlab.runs.task_spec import TopicsSpec
 from attnlab.stats.bootstrap import bootstrap_interval
 
 SEEDS: dict[Preset, int] = {"quick": 1, "reduced": 3, "paper": 5}

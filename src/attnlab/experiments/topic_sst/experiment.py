@@ -12,10 +12,10 @@ import numpy as np
 
 from attnlab.experiments.topic_sst.treebank import SETTINGS, Outcome, Setting, corpus_of
 from attnlab.experiments.topics.topics import SEEN
-from attnlab.families.copying.metrics import Row
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, INK, SIZE, curves, panels
+from attnlab.protocols import Row
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.stats.bootstrap import bootstrap_interval

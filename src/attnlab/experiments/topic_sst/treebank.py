@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from attnlab.errors import UsageError
 from attnlab.experiments.topics.topics import SEEN, Floats
+from attnlab.families.topics.spec import SstSpec, TopicModelSpec
 from attnlab.families.topics.sst import Classes, Corpus, read_sst, sst_folder
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import SgdSpec, TopicModelSpec
+from attnlab.runs.optimisers import SgdSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import SstSpec
 from attnlab.theory.norms import deviation, norm_of_score
 
 EVERY = 500

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.families.topics.problem import QUANTILES
+from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Order, Table
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import SgdSpec, TopicModelSpec
+from attnlab.runs.optimisers import SgdSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec, Train
-from attnlab.runs.task_spec import TopicsSpec
 from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.theory.norms import deviation, norm_of_score
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnlab.runs.descent import Descent
+from attnlab.runs.optimisers import Descent
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 1.0, 1e-3])
@@ -38,7 +38,8 @@ def test_it_needs_no_compiler():
     script = (
         "import sys, torch\n"
         "import attnlab.runs.worker\n"
-        "from attnlab.runs.model_spec import SgdSpec\n"
+        "import attnlab.families.copying.problem, attnlab.families.topics.problem\n"
+        "from attnlab.runs.optimisers import SgdSpec\n"
         "parameter = torch.nn.Parameter(torch.ones(2))\n"
         "optimiser = SgdSpec().build([parameter])\n"
         "parameter.sum().backward()\n"
