@@ -5,12 +5,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from attnlab.data.text_batches import POSITIONS
 from attnlab.families.copying.metrics import Row, top_share
 from attnlab.families.keyword.task import KeywordBatch
 from attnlab.models.classifier import Classifier
 from attnlab.models.trained import choose_trained
 from attnlab.probes.mean_state import explained_share, word_shares
-from attnlab.probes.texts import POSITIONS
 from attnlab.runs.model_spec import ClassifierSpec
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.task_spec import KeywordSpec

@@ -10,12 +10,13 @@ from torch.nn import functional
 
 from attnlab.data.batch import Bags
 from attnlab.data.labelled_text import Corpus
+from attnlab.data.text_batches import padded
 from attnlab.families.copying.metrics import Row
 from attnlab.fields import ScoreField
 from attnlab.models.classifier import Classifier, log_probabilities
 from attnlab.models.proxy import TextProxy
 from attnlab.models.trained import choose_trained
-from attnlab.probes.texts import padded, text_fields
+from attnlab.probes.texts import text_fields
 from attnlab.runs.model_spec import ClassifierSpec, ProxySpec
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.task_spec import LabelledTextSpec
