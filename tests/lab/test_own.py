@@ -80,7 +80,6 @@ def test_mistakes_are_told_in_a_sentence(tmp_path, text, name, told):
 
 
 LAB = """
-from attnlab.models.heads import head_of, place_head
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.runs.model_spec import Seq2SeqSpec
 from attnlab.runs.schedule import Schedule
@@ -109,9 +108,9 @@ class Lab:
         ("CopyingSpec(distribution=THREE, order=(0, 0, 1))", "names each of 0 .. 2 once"),
         ("Seq2SeqSpec(heads=0)", "heads: Input should be greater than or equal to 1"),
         ("CopyingSpec(distribution=MixtureSpec(parts=(THREE, THREE), shares=(0.5, 0.6)))", "add up to 1"),
-        ("place_head(Seq2Seq(4, 4, hidden=8), 0, head_of(Seq2Seq(4, 4, hidden=6), 0))", "but the network's heads have"),
+        ("Seq2Seq(4, 4, hidden=8, heads=2, head_seeds=(1,))", "2 heads need as many seeds, not 1"),
     ],
-    ids=["k-above-n", "empty-order", "repeated-position", "no-heads", "shares", "head-of-another-width"],
+    ids=["k-above-n", "empty-order", "repeated-position", "no-heads", "shares", "heads-without-seeds"],
 )
 def test_an_experiment_s_bad_settings_are_told_in_a_sentence(tmp_path, made, told):
     (tmp_path / "mine.py").write_text(LAB.format(made=made), encoding="utf-8")

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from attnlab.errors import UsageError
-from attnlab.measures.intervals import Interval, interval_over_both, interval_over_examples, interval_over_seeds
+from attnlab.measures.intervals import Interval, interval_over_examples, interval_over_seeds
 
 GENERATOR = np.random.default_rng(0)
 NAN = float("nan")
@@ -18,10 +18,10 @@ def width(interval: Interval | None) -> float:
 
 def test_says_what_it_is_over() -> None:
     table = GENERATOR.random((3, 20))
-    assert [
-        interval.over
-        for interval in (interval_over_examples(table[0]), interval_over_seeds(table[:, 0]), interval_over_both(table))
-    ] == ["examples", "seeds", "seeds and examples"]
+    assert [interval.over for interval in (interval_over_examples(table[0]), interval_over_seeds(table[:, 0]))] == [
+        "examples",
+        "seeds",
+    ]
 
 
 def test_equals_scipys_bootstrap() -> None:
@@ -63,26 +63,12 @@ def test_groups_of_different_size_weigh_by_their_rows() -> None:
     assert (interval.low, interval.high) == (0.25, 0.25)
 
 
-def test_over_both_adds_the_two_variances() -> None:
-    # Independent effects of 12 seeds and 400 rows: the variance of the mean is the sum of two.
-    seeds, rows = GENERATOR.normal(size=(12, 1)), GENERATOR.normal(size=(1, 400)) * 5
-    deviation = np.sqrt(seeds.var() / 12 + rows.var() / 400)
-    both = interval_over_both(seeds + rows, resamples=5000)
-    assert width(both) == pytest.approx(2 * 1.96 * deviation, rel=0.06)
-    assert width(both) > max(
-        width(interval_over_seeds((seeds + rows).mean(axis=1))),
-        width(interval_over_examples((seeds + rows).mean(axis=0))),
-    )
-
-
 def test_undefined_rows_are_left_out() -> None:
     values = GENERATOR.random(40)
     gaps = np.insert(values, [0, 7, 7, 40], NAN)
     assert interval_over_examples(gaps) == interval_over_examples(values)
-    table = np.stack([gaps, gaps])
-    table[1, 3] = NAN  # undefined for one of two runs
-    interval = interval_over_both(table)
-    assert interval.low < np.nanmean(table) < interval.high
+    interval = interval_over_seeds([0.2, NAN, 0.6, 0.7])  # undefined for one of four runs
+    assert interval.low < 0.5 < interval.high
 
 
 def test_a_single_example_or_seed_has_no_interval() -> None:
@@ -90,8 +76,6 @@ def test_a_single_example_or_seed_has_no_interval() -> None:
     assert interval_over_examples([0.5, NAN]) is None
     assert interval_over_examples([0.5, 0.7], groups=["a", "a"]) is None
     assert interval_over_seeds([0.5]) is None
-    assert interval_over_both([[0.5, 0.7]]) is None
-    assert interval_over_both([[0.5], [0.7]]) is None
 
 
 def test_the_seed_decides_and_global_generators_are_left_alone() -> None:
@@ -117,7 +101,6 @@ def test_many_examples_are_drawn_in_parts() -> None:
         (lambda: interval_over_examples([1, float("inf")]), "finite"),
         (lambda: interval_over_examples([[1, 2]]), "one value a row"),
         (lambda: interval_over_seeds([[1, 2]]), "one value a run"),
-        (lambda: interval_over_both([1, 2]), "seeds, rows"),
         (lambda: interval_over_examples([1, 2], groups=[1]), "label for each of the 2 rows"),
         (lambda: interval_over_examples([1, 2], level=1), "level"),
         (lambda: interval_over_examples([1, 2], resamples=0), "resample"),

@@ -1,8 +1,7 @@
-"""Percentile bootstrap intervals of a mean agreement: over examples, over seeds, or over both.
+"""Percentile bootstrap intervals of a mean agreement: over examples or over seeds.
 
 What an interval is over decides what it says. Over examples: how the figure would vary with other texts and the same
-trained models. Over seeds: with other models and the same texts. Over both: with both, which is what a claim about a
-method and a kind of text is about.
+trained models. Over seeds: with other models and the same texts.
 
 Rows that are NaN (a tau that is undefined) are left out of every mean. The interval of a difference between two figures
 of the same rows is the interval of the rows' differences.
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from attnlab.errors import UsageError
 from attnlab.seeds import numpy_generator
 
-Over: TypeAlias = Literal["examples", "seeds", "seeds and examples"]
+Over: TypeAlias = Literal["examples", "seeds"]
 
 # Resampled numbers held at once: 8 MB an array, however many examples there are.
 _CELLS = 1_000_000
@@ -60,20 +59,6 @@ def interval_over_seeds(
     return _interval(table[:, None], None, level, resamples, seed, "seeds")
 
 
-def interval_over_both(
-    values: ArrayLike, *, groups: ArrayLike | None = None, level: float = 0.95, resamples: int = 2000, seed: int = 0
-) -> Interval | None:
-    """The interval of the mean of ``values (seeds, rows)``, the same rows for every run.
-
-    A resample draws runs, and draws rows (or groups) once for all of them: an example that is hard is hard for every
-    run, and drawing other rows for each run would average that away. None where there is a single run or group.
-    """
-    table = np.asarray(values, dtype=np.float64)
-    if table.ndim != 2:
-        raise UsageError(f"An interval over both needs values (seeds, rows), not an array of shape {table.shape}.")
-    return _interval(table, groups, level, resamples, seed, "seeds and examples")
-
-
 def grouped_sums(
     table: NDArray[np.float64], groups: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -108,35 +93,28 @@ def _interval(
     if resamples < 1:
         raise UsageError(f"A bootstrap interval needs at least one resample, not {resamples}.")
     sums, counts = grouped_sums(table, groups)
-    draw_seeds, draw_groups = over != "examples", over != "seeds"
-    if (draw_seeds and len(sums) == 1) or (draw_groups and sums.shape[1] == 1):
+    drawn = len(sums) if over == "seeds" else sums.shape[1]  # how many are drawn from
+    if drawn == 1:
         return None
     generator = numpy_generator(seed, "bootstrap", over)
     means = np.empty(resamples)
     step = max(1, _CELLS // max(sums.shape))
     for start in range(0, resamples, step):
         chunk = means[start : start + step]
-        seeds = _drawn_counts(len(chunk), len(sums), generator) if draw_seeds else np.ones((1, len(sums)))
-        drawn = generator.integers(sums.shape[1], size=(len(chunk), sums.shape[1])) if draw_groups else None
-        total, number = (_totals(seeds @ part, drawn) for part in (sums, counts))
+        chosen = generator.integers(drawn, size=(len(chunk), drawn))
+        if over == "seeds":
+            times = _times_drawn(chosen)
+            total, number = ((times @ part).sum(axis=1) for part in (sums, counts))
+        else:
+            total, number = (part[0][chosen].sum(axis=1) for part in (sums, counts))
         # A resample may, very seldom, hold undefined rows alone.
         chunk[:] = np.divide(total, number, out=np.full(len(chunk), np.nan), where=number > 0)
     low, high = np.nanquantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), level, over)
 
 
-def _drawn_counts(resamples: int, n: int, generator: np.random.Generator) -> NDArray[np.float64]:
-    """How often each of ``n`` is drawn in ``n`` draws: ``(resamples, n)``."""
-    drawn = generator.integers(n, size=(resamples, n)) + n * np.arange(resamples)[:, None]
-    return np.bincount(drawn.ravel(), minlength=resamples * n).reshape(resamples, n).astype(np.float64)
-
-
-def _totals(parts: NDArray[np.float64], drawn: NDArray[np.int64] | None) -> NDArray[np.float64]:
-    """Sums over the drawn groups, or over all: ``(resamples or 1, groups)`` to ``(resamples or 1,)``."""
-    if drawn is None:
-        totals: NDArray[np.float64] = parts.sum(axis=1)
-    elif len(parts) == 1:
-        totals = parts[0][drawn].sum(axis=1)
-    else:
-        totals = np.take_along_axis(parts, drawn, axis=1).sum(axis=1)
-    return totals
+def _times_drawn(chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How often each of n was drawn: ``(resamples, n)`` from the ``chosen`` ones ``(resamples, n)``."""
+    resamples, n = chosen.shape
+    places = chosen + n * np.arange(resamples)[:, None]
+    return np.bincount(places.ravel(), minlength=resamples * n).reshape(resamples, n).astype(np.float64)
