@@ -76,8 +76,8 @@ def align(
         pairs = SentencePairs.from_tokens(source, target)
 
     def train(name: str, corpus: SentencePairs) -> tuple[Ibm1, NDArray[np.int32]]:
-        told = None if watch is None else lambda iteration, value: watch(name, iteration, value)
-        model = train_ibm1(corpus, iterations=iterations, null=null, tolerance=tolerance, positions=True, watch=told)
+        watched = None if watch is None else lambda iteration, value: watch(name, iteration, value)
+        model = train_ibm1(corpus, iterations=iterations, null=null, tolerance=tolerance, positions=True, watch=watched)
         assert model.positions is not None  # they were asked for
         return model, model.positions
 

@@ -59,7 +59,7 @@ class Picture:
 class Forecast:
     """What co-occurrence says about a corpus. Gains and informations are in bits an output word.
 
-    ``interval``: 95 %, over sentences and over the thirds they were put in. Three measures stand beside the gain and do
+    ``interval``: 95 %, over sentences and over the thirds they were put in. Three measures are beside the gain and do
     not enter the verdict: ``derivative_gain`` chooses by P3's derivative at initialisation, ``information`` is
     log2 L - H(alpha_ibm) without correction for chance, ``mutual_information`` that of the table, which also counts
     what tells sentences apart but not words. ``notes``: what to know of the data it was made from, a sentence each.
@@ -86,14 +86,14 @@ class Forecast:
         """The verdict in plain words, with its uncertainty."""
         what = "which word of a text its label comes from" if self.kind == "labels" else "which word comes from which"
         low, high = self.interval
-        told = {
+        verdict = {
             "likely to be learned": f"Attention is likely to learn {what}",
             "may be learned": f"Attention may learn {what}, but the sign is weak",
             "no reason to be learned": f"Co-occurrence gives attention no reason to learn {what}",
             "too little data to tell": f"There is too little data to tell whether attention will learn {what}",
         }[self.verdict]
         return (
-            f"{told}: the best word of a sentence tells {self.gain:.3f} bits more than its average word "
+            f"{verdict}: the best word of a sentence tells {self.gain:.3f} bits more than its average word "
             f"(95 % interval {low:.3f} to {high:.3f}; likely from {LIKELY} on, no reason below {WEAK})."
         )
 

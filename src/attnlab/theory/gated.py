@@ -283,7 +283,7 @@ def _variable(start: Start, gate: Gate) -> float:
 def _falling(start: Start, gate: Gate) -> float:
     """What is trained, for questions that make sense from p > 0 only."""
     if start.p <= 0:
-        raise UsageError(f"How far p falls and when it comes back is told for p above 0, not {start.p}.")
+        raise UsageError(f"How far p falls and when it comes back is known only for p above 0, not {start.p}.")
     return _variable(start, gate)
 
 

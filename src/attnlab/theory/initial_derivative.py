@@ -89,7 +89,7 @@ def expected_distance(pairs: SentencePairs, size: int) -> float:
 
 
 def _counts(words: NDArray[np.integer[Any]], offsets: NDArray[np.integer[Any]], vocabulary: int) -> Floats:
-    """How often each word stands in each sentence: (sentences, vocabulary)."""
+    """How often each word is in each sentence: (sentences, vocabulary)."""
     sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     flat = np.bincount(sentence * vocabulary + words, minlength=(len(offsets) - 1) * vocabulary)
     return flat.reshape(-1, vocabulary).astype(np.float64)

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from attnlab.data.text_batches import POSITIONS
 from attnlab.families.base import BaseProblem
 from attnlab.families.keyword.spec import KeywordSpec
 from attnlab.families.keyword.task import KeywordBatch
@@ -13,7 +14,6 @@ from attnlab.measures.top import top_share
 from attnlab.models.classifier import Classifier
 from attnlab.models.trained import choose_trained
 from attnlab.probes.mean_state import explained_share, word_shares
-from attnlab.probes.texts import POSITIONS
 from attnlab.protocols import Row, RunSettings
 from attnlab.seeds import numpy_generator
 

@@ -10,13 +10,14 @@ from torch.nn import functional
 
 from attnlab.data.batch import Bags
 from attnlab.data.labelled_text import Corpus
+from attnlab.data.text_batches import padded
 from attnlab.families.base import BaseProblem
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
 from attnlab.models.classifier import Classifier, log_probabilities
 from attnlab.models.proxy import TextProxy
 from attnlab.models.trained import choose_trained
-from attnlab.probes.texts import padded, text_fields
+from attnlab.probes.texts import text_fields
 from attnlab.protocols import Row, RunSettings
 from attnlab.seeds import numpy_generator
 
