@@ -19,6 +19,7 @@ from attnlab.data.conventions import Conventions
 from attnlab.data.labelled_file import is_table, read_columns
 from attnlab.data.reading import read_lines, read_utf8
 from attnlab.errors import UsageError
+from attnlab.files import as_path
 
 SEPARATOR = "|||"
 """What stands between the sides of a pair where both are in one file."""
@@ -196,7 +197,7 @@ def read_pairs(
     ...     read_pairs(path, columns=("de", "en")).target_words
     ['the', 'house']
     """
-    source = Path(source)
+    source = as_path(source, "A file of sentences")
     rules = source_conventions, target_conventions
     if target is None and not is_table(source):
         return read_joined_pairs(source, source_conventions=rules[0], target_conventions=rules[1])

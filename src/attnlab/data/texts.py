@@ -19,6 +19,7 @@ from attnlab.data.labelled_file import read_columns
 from attnlab.data.own_file import SHOWN, count_rows, explain_rows, few, parse_groups
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
+from attnlab.files import as_path
 
 _NO_WORD = r"[^\pL\pM\pN']+"
 
@@ -83,7 +84,7 @@ def read_texts(
     >>> texts.notes[0]
     'reviews.csv: 1 row with a label not mapped is left out (row 3).'
     """
-    path = Path(path)
+    path = as_path(path, "A file of labelled texts")
     grouping = parse_groups(map)
     texts, labels = read_columns(path, [text, label])
     words = pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_lower(texts), _NO_WORD, " "))

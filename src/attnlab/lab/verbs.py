@@ -1,15 +1,17 @@
 """The laboratory from Python: `run` an experiment, see how all `claims` stand."""
 
-import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from attnlab.errors import UsageError
+from attnlab.files import as_path
 from attnlab.lab.claims import Decision, decide
 from attnlab.lab.conduct import Conducted, conduct
 from attnlab.lab.experiment import Experiment, Order, check_order, chosen_rows
 from attnlab.lab.registry import find_experiment
 from attnlab.runs.engine import LocalEngine
+from attnlab.runs.environment import cores
 from attnlab.runs.store import RunStore
 
 
@@ -39,10 +41,9 @@ def run(
     order = check_order(preset, seeds)
     (one,) = _rows(chosen, order, row)
     command = f"attnlab.run({chosen.name!r}, preset={preset!r}" + (f", row={one!r})" if one else ")")
-    count = workers if workers is not None else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    return conduct(
-        chosen, Order(order.preset, seeds, one), RunStore(Path(store)), LocalEngine(count), Path(out), command=command
-    )
+    results = as_path(out, "The folder of results")
+    engine = LocalEngine(cores() if workers is None else workers)
+    return conduct(chosen, replace(order, row=one), RunStore(store), engine, results, command=command)
 
 
 def _rows(experiment: Experiment, order: Order, row: str) -> Sequence[str]:
@@ -58,4 +59,4 @@ def claims(results: Path | str = "results") -> list[Decision]:
     >>> len(claims("no such folder"))
     89
     """
-    return decide(Path(results))
+    return decide(as_path(results, "The folder of results"))

@@ -74,3 +74,13 @@ def _processor() -> str:
     except OSError:
         pass
     return platform.processor() or "unknown"
+
+
+def cores() -> int:
+    """How many cores this process may use.
+
+    >>> cores() >= 1
+    True
+    """
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

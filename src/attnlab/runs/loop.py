@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from attnlab.errors import RunFailed
+from attnlab.errors import RunFailed, UsageError
 from attnlab.families.registry import build_problem
 from attnlab.protocols import Optimiser, Problem, Row
 from attnlab.runs.checkpoint import Checkpoint
@@ -57,7 +57,19 @@ def train(
     The run's last whole checkpoint before the first evaluation that is still missing is where training goes on; a run
     with nothing missing is not trained. Another process at work on the same run is waited for (``wait`` seconds at
     most; None: as long as it takes). ``interrupted`` is asked before every update.
+
+    >>> import tempfile
+    >>> from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
+    >>> spec = RunSpec(task=TopicsSpec(sentences=50), model=TopicModelSpec(), batch=None, init_seed=0, data_seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     train(spec, Schedule.every(5, steps=10), RunStore(folder)).step
+    10
     """
+    for value, kind in ((spec, RunSpec), (schedule, Schedule), (store, RunStore)):
+        if not isinstance(value, kind):
+            raise UsageError(
+                f"To train takes a RunSpec, a Schedule and a RunStore; {value!r:.60} is no {kind.__name__}."
+            )
     run = store.run(spec.id)
     with threads(thread_count), run.locked(wait):
         return _finished(run, schedule) or _Training(run, spec, schedule, device).go(observe, interrupted)
