@@ -1,6 +1,7 @@
 """Where a run is trained: what has to be the same for its numbers to be the same."""
 
 import ctypes
+import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
