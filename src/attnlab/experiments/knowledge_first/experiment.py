@@ -14,9 +14,9 @@ from attnlab.errors import UsageError
 from attnlab.experiments.knowledge_first.report import figures, frozen_table, notes, seed_row, setting_table, tell
 from attnlab.experiments.knowledge_first.stages import FIELDS, HALF, NEAR_UNIFORM, Course, Field, median, row_course
 from attnlab.experiments.knowledge_first.stages_of_texts import end_table, lead_table, text_course
-from attnlab.experiments.texts.classification import corpus_of
 from attnlab.families.copying.spec import CopyingSpec, PermutationsSpec, SelectionsSpec
 from attnlab.families.keyword.spec import KeywordSpec
+from attnlab.families.texts.reading import corpus_of
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Order, Result

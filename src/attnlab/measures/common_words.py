@@ -20,7 +20,7 @@ def common_words(texts: Bags, words: int) -> NDArray[np.bool_]:
 
 
 def common_share(field: ScoreField, texts: Bags, common: NDArray[np.bool_]) -> float:
-    """Share of ``texts`` whose largest value of ``field`` stands at a ``common`` word; places that tie share it.
+    """Share of ``texts`` whose largest value of ``field`` is at a ``common`` word; places that tie share it.
 
     >>> import torch
     >>> texts = Bags(torch.tensor([0, 1, 2, 1]), torch.tensor([0, 2, 4]), torch.tensor([0, 0]))
