@@ -97,6 +97,26 @@ def metric_curves(
     return panels(rows, column=column, layer=layer, title=title)
 
 
+def accuracy_curves(data: Rows, title: str) -> alt.FacetChart:
+    """Token accuracy of every seed against updates, a panel for each setting."""
+    layer = curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy")
+    return panels(data, column="setting", layer=layer, title=title)
+
+
+def pointing_curves(data: Rows, *, one_after: bool = False) -> alt.FacetChart:
+    """How often the lexical probe and attention are largest at the right position, for every seed.
+
+    ``one_after``: also how often attention is largest at the position after the right one.
+    """
+    metrics = {"lexical probe": "probe_accuracy", "attention": "attention_accuracy"}
+    title = "Where lexical knowledge and attention point"
+    if not one_after:
+        return metric_curves(data, metrics, y_title="right position is the largest", title=title)
+    metrics["attention, one after the right position"] = "attention_one_after"
+    colours = (CONTRAST[0], COLOURS[2], CONTRAST[1])
+    return metric_curves(data, metrics, y_title="position is the largest", title=title, colours=colours)
+
+
 def titled(text: str) -> alt.TitleParams:
     """A chart's title as all charts have it."""
     return alt.TitleParams(text, anchor="start", fontSize=14, color=INK)
