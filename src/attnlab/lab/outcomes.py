@@ -6,8 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
-from attnlab.families.copying.success import WITHIN, first_learned
+from attnlab.families.copying.success import EVERY, WITHIN, first_learned
 from attnlab.runs.loop import Trained
 from attnlab.runs.spec import RunSpec
 from attnlab.stats.rates import wilson
@@ -30,6 +31,21 @@ class Outcome:
     def learned_within(self, updates: int) -> int | None:
         """First evaluation within so many ``updates`` at which the run has learned, or None."""
         return first_learned(self.run.rows, updates)
+
+    def step_or_after(self, updates: int = WITHIN) -> int:
+        """The step at which the run learned; one evaluation after the last that counts where it did not."""
+        step = self.learned_within(updates)
+        return updates + EVERY if step is None else step
+
+    def weights(self) -> tuple[int, dict[str, Tensor]]:
+        """The network's weights at the end of the run, and the step they are of.
+
+        Where the run has since gone on and dropped those, the first that are kept after its end.
+        """
+        assert self.run.run is not None  # runs that are recalled have no weights
+        step = min(step for step in self.run.run.steps() if step >= self.run.step)
+        tensors = self.run.run.load(step).tensors
+        return step, {name[6:]: value for name, value in tensors.items() if name.startswith("model.")}
 
     def up_to(self, step: int) -> Self:
         """The same without what was measured after ``step``."""
