@@ -1,45 +1,38 @@
 """The rescue experiment: its plan, paired tests, tiers, costs, and verdicts on outcomes whose answer is known."""
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
+from tests.pages.drawn import at, drawn
 
-from attnlab.experiments.copying import experiment as copying
-from attnlab.experiments.rescue.experiment import (
-    Rescue,
-    Tried,
-    collect,
-    compare,
-    figures,
-    notes,
-    remedy_table,
-    start_row,
-    tell,
-)
-from attnlab.experiments.rescue.figures import rates
-from attnlab.experiments.rescue.remedies import (
+from attnlab.experiments.copying.experiment import PERMUTATIONS
+from attnlab.experiments.rescue import experiment as rescue
+from attnlab.experiments.rescue.experiment import Rescue, Tried, cost_of, start_row
+from attnlab.experiments.rescue.tiers import FRESH_LATER, against_fresh_start, against_no_change, tier
+from attnlab.families.copying.starts import (
     BATCH,
     FRESH_ATTENTION,
-    FRESH_LATER,
     FRESH_START,
     HEADS,
     IBM_FEWER,
     IBM_OWN,
     MIRRORED,
     NO_CHANGE,
-    TRAINED,
+    REMEDIES,
     WARM_START,
     WARM_UP,
     Scale,
-    make_spec,
-    update_cost,
+    start,
 )
-from attnlab.experiments.rescue.rules import against_fresh_start, decide, tiers
 from attnlab.families.registry import build_problem
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.runs.loop import Trained
+from attnlab.runs.spec import RunSpec
+
+
+def make_spec(scale, seed, remedy=NO_CHANGE):
+    return RunSpec(**start(scale, seed, remedy))
 
 
 def failing(seed):
@@ -96,7 +89,7 @@ def result_of(order, world=steps_of):
 
 def test_starts_without_a_change_are_the_runs_of_copying():
     for seed in (0, 3):
-        assert make_spec(Scale(), seed).id == copying.make_spec(copying.PERMUTATIONS, seed).id
+        assert make_spec(Scale(), seed).id == PERMUTATIONS.spec(seed).id
 
 
 def test_seeds_are_tried_until_24_fail_and_every_remedy_gets_the_same_starts():
@@ -105,7 +98,7 @@ def test_seeds_are_tried_until_24_fail_and_every_remedy_gets_the_same_starts():
     assert sorted(plain[job.spec.id] for job in jobs if job.spec.id in plain) == list(range(60))
     starts = [seed for seed in range(60) if failing(seed)]
     assert len(starts) == 24
-    for remedy in TRAINED:
+    for remedy in REMEDIES:
         specs = {make_spec(Scale(), seed, remedy).id for seed in starts}
         found = [job for job in jobs if job.spec.id in specs]
         assert len(found) == 24
@@ -113,12 +106,14 @@ def test_seeds_are_tried_until_24_fail_and_every_remedy_gets_the_same_starts():
         assert {job.schedule.stop_at for job in found} == {0.95}
 
 
-def test_reduced_takes_few_of_them_behind_step_200():
+def test_reduced_takes_few_of_them_past_step_200():
     jobs, _ = settle(Order("reduced"))
     late = [job.spec.data_seed for job in jobs if job.schedule.steps == 600]
     assert sorted(set(late)) == [1, 4, 7, 8]
-    assert len(late) == 4 * len(TRAINED)
-    assert any("first 4 failing starts" in note for note in notes(Order("reduced")))
+    assert len(late) == 4 * len(REMEDIES)
+    story = Rescue()
+    story.order = Order("reduced")
+    assert any("first 4 failing starts" in note for note in story.notes())
 
 
 def test_remedies_change_what_they_name_and_nothing_else():
@@ -147,15 +142,19 @@ def test_one_of_the_eight_heads_starts_as_the_failing_one():
 
 def test_a_cost_is_counted_and_does_not_depend_on_anything_but_the_work():
     scale = Scale(words=6, hidden=16, batch=8)
-    costs = {remedy: update_cost(make_spec(scale, 1, remedy)) for remedy in TRAINED}
+
+    def cost(seed, remedy):
+        return cost_of(Tried(remedy, seed, Trained("", [], 0), make_spec(scale, seed, remedy)))
+
+    costs = {remedy: cost(1, remedy) for remedy in REMEDIES}
     same = (NO_CHANGE, FRESH_START, WARM_UP, WARM_START, FRESH_ATTENTION, MIRRORED)
     assert len({costs[remedy] for remedy in same}) == 1
     assert costs[BATCH] / costs[NO_CHANGE] == pytest.approx(2, rel=0.05)
     assert costs[HEADS] > costs[NO_CHANGE]
-    assert update_cost(make_spec(scale, 2)) == costs[NO_CHANGE]
+    assert cost(2, NO_CHANGE) == costs[NO_CHANGE]
 
 
-# --- tiers
+# --- paired tests
 
 
 def world_of(n=24, **wins):
@@ -176,12 +175,17 @@ def world_of(n=24, **wins):
     return {name: [start < wins.get(key, 0) for start in range(n)] for key, name in names.items()}
 
 
+def tiers(world):
+    unchanged, fresh = against_no_change(world), against_fresh_start(world)
+    return {name: tier(unchanged.get(name), fresh.get(name)) for name in world}
+
+
 def test_tiers_come_from_both_comparisons():
     found = tiers(world_of(fresh=13, later=12, warm_start=24, fewer=24, heads=14, batch=2, warm_up=24, attention=12))
     assert found[WARM_START] == found[IBM_FEWER] == found[WARM_UP] == 1
     assert found[HEADS] == found[FRESH_START] == found[FRESH_ATTENTION] == 2
     assert found[BATCH] == found[IBM_OWN] == 4
-    assert NO_CHANGE not in found
+    assert found[NO_CHANGE] is None
     worse = tiers(world_of(fresh=24, later=24, heads=12))
     assert worse[HEADS] == 3
 
@@ -194,7 +198,9 @@ def test_fresh_attention_is_compared_with_a_fresh_start_at_the_same_step():
 
 
 def verdicts(world):
-    return {finding.claim: finding.verdict for finding in decide(world)}
+    story = Rescue()
+    story.order, story.learned, story.fresh = Order("paper"), world, against_fresh_start(world)
+    return {finding.claim: finding.verdict for finding in story.findings()}
 
 
 def test_verdicts_where_the_claims_are_true_false_or_open():
@@ -215,10 +221,10 @@ def test_it_decides_every_claim_of_the_registry_that_names_it():
 # --- results
 
 
-def test_the_table_tells_success_cost_and_attention():
+def test_the_table_shows_success_cost_and_attention():
     result = result_of(Order("quick"))
     table = {row["remedy"]: row for row in result.tables["remedies"]}
-    assert set(table) == {*TRAINED, FRESH_LATER}
+    assert set(table) == {*REMEDIES, FRESH_LATER}
     assert (table[NO_CHANGE]["learned_200"], table[WARM_START]["learned_200"]) == (0, 2)
     assert table[WARM_START]["attending_200"] == 2
     assert table[WARM_START]["mean_cost_200"] == 60
@@ -231,14 +237,15 @@ def test_the_table_tells_success_cost_and_attention():
     assert result.seeds == {"seeds tried": list(range(5)), "failing starts": [1, 4]}
 
 
-def test_what_learns_late_is_told_to_learn_without_attention():
-    _, done = settle(Order("paper"))
-    tried = collect(Scale(), [seed for seed in range(60) if failing(seed)], 24, done)
-    costs = dict.fromkeys(tried, 1.0)
-    learned = {name: [one.learned(200) is not None for one in group] for name, group in tried.items()}
-    later = {name: [one.learned(600) is not None for one in group] for name, group in tried.items()}
-    rows = remedy_table(tried, costs, compare(learned), compare(later))
-    table = {row["remedy"]: row for row in rows}
+@pytest.fixture
+def paper_result(monkeypatch):
+    """The result at paper, where every update costs the same."""
+    monkeypatch.setattr(rescue, "cost_of", lambda one: 1)
+    return Rescue().analyse(Order("paper"), settle(Order("paper"))[1])
+
+
+def test_what_learns_late_is_shown_to_learn_without_attention(paper_result):
+    table = {row["remedy"]: row for row in paper_result.tables["remedies"]}
     unchanged = table[NO_CHANGE]
     assert (unchanged["learned_200"], unchanged["learned_600"], unchanged["attending_600"]) == (0, 24, 0)
     assert (table[IBM_OWN]["learned_600"], table[IBM_OWN]["tier"]) == (0, 4)
@@ -246,29 +253,53 @@ def test_what_learns_late_is_told_to_learn_without_attention():
     p_values = {name: table[name]["p_no_change_600"] for name in (WARM_START, IBM_OWN, NO_CHANGE)}
     # Within 600 updates all 24 learn without a change, all with a warm start, none with the loss on the same data.
     assert p_values == {WARM_START: 1.0, IBM_OWN: pytest.approx(2 * 0.5**24 * 10), NO_CHANGE: None}
-    told = tell(rows, 24, 60)
-    assert "What all are compared with – no change: 0 (0% to 14%), 0 attending, cost 200." in told
-    assert "warm start on k of n: 24 (86% to 100%), 24 attending, cost 60" in told
-    assert told.endswith("no change: 24, 0.")
-    drawn = figures(rows, tried, costs)
-    assert set(drawn) == {"success", "cost", "curves"}
-    for figure in drawn.values():
-        assert figure.to_dict()
+    summary = paper_result.summary
+    assert "What all are compared with – no change: 0 (0% to 14%), 0 attending, cost 200." in summary
+    assert "warm start on k of n: 24 (86% to 100%), 24 attending, cost 60" in summary
+    assert summary.endswith("no change: 24, 0.")
 
 
-def test_the_figure_shows_who_learned_without_attending():
-    result = result_of(Order("quick"))
-    rows = [{**row, "attending_200": 0} if row["remedy"] == WARM_START else row for row in result.tables["remedies"]]
-    (values,) = rates(rows).to_dict()["datasets"].values()
-    drawn = {value["remedy"]: value for value in values}
-    assert (drawn[WARM_START]["rate"], drawn[WARM_START]["attending"]) == (1, 0)
-    assert drawn[FRESH_START]["attending"] == drawn[FRESH_START]["rate"] > 0
+def test_the_figure_of_success_shows_rate_interval_and_who_attends(paper_result):
+    figure = paper_result.figures["success"]
+    bars, points, rings = ({mark["y"]: mark for mark in drawn(figure, layer)} for layer in range(3))
+    for row in paper_result.tables["remedies"]:
+        name = row["remedy"]
+        assert (bars[name]["x"], bars[name]["x2"], points[name]["x"]) == (
+            row["low_200"],
+            row["high_200"],
+            row["rate_200"],
+        )
+        assert rings[name]["x"] == row["attending_200"] / 24
+        assert bars[name]["color"].startswith(f"tier {row['tier']}: " if row["tier"] else "what all")
+    table = [{**row, "attending_200": 6} for row in paper_result.tables["remedies"]]
+    attending = {mark["y"]: mark["x"] for mark in drawn(rescue.rates(table), 2)}
+    assert (attending[WARM_START], points[WARM_START]["x"]) == (0.25, 1.0)
 
 
-def test_a_start_is_told_as_it_was_when_given_up():
+def test_the_figure_of_costs_counts_starts_by_what_they_spent(monkeypatch):
+    monkeypatch.setattr(rescue, "cost_of", lambda one: 3 if one.setting == HEADS else 2)
+    order = Order("paper")
+    result = Rescue().analyse(order, settle(order)[1])
+    marks = drawn(result.figures["cost"])
+    assert {(mark["x"], mark["y"]) for mark in at(marks, facet=WARM_START, y=1.0)} == {(60, 1.0), (600, 1.0)}
+    # Heads cost 1.5 plain updates each; the loss on the same data never learns.
+    assert max(mark["x"] for mark in at(marks, facet=HEADS)) == 900
+    assert [(mark["x"], mark["y"]) for mark in at(marks, facet=HEADS)][:3] == [(0, 0), (105, 1 / 24), (105, 2 / 24)]
+    assert [(mark["x"], mark["y"]) for mark in at(marks, facet=IBM_OWN)] == [(0, 0), (600, 0)]
+
+
+def test_the_figure_of_curves_draws_accuracy_of_every_start_with_its_remedy(paper_result):
+    marks = drawn(paper_result.figures["curves"])
+    assert {mark["facet"] for mark in marks} == set(REMEDIES)
+    assert [(mark["x"], mark["y"]) for mark in at(marks, facet=WARM_START, detail=1)] == [
+        (step, 1.0 if step == 60 else 0.5) for step in range(0, 61, 10)
+    ]
+
+
+def test_a_start_is_shown_as_it_was_when_given_up():
     rows = [{"step": step, "accuracy": step / 1000, "attention_accuracy": step / 250} for step in range(0, 201, 10)]
     fresh = Tried(FRESH_START, 1, Trained("a", rows, 200), late=False)
-    later = replace(fresh, before=100)
+    later = Tried(FRESH_LATER, 1, Trained("a", rows, 200), late=False, before=100)
     assert (fresh.last["step"], later.last["step"]) == (200, 100)
     assert (fresh.attends, later.attends) == (True, False)
     assert start_row(later, 1.0)["last_accuracy"] == 0.1

@@ -152,26 +152,26 @@ def _of_mean(
 # --- rates: whether each seed did
 
 
-def all_of(name: str, learned: Sequence[bool], *, least: int = LEAST) -> Part:
+def all_of(name: str, learned: Sequence[bool], *, least: int = LEAST, over: str = "seeds") -> Part:
     """Holds if all of at least 20 seeds learn; one that does not refutes it.
 
     >>> all_of("40 of 60", [True] * 20).verdict, all_of("40 of 60", [True] * 5).verdict
     ('holds', 'undecided')
     """
-    return _of_rate(name, learned, "fails" if not all(learned) else "holds", least)
+    return _of_rate(name, learned, "fails" if not all(learned) else "holds", least, over)
 
 
-def none_of(name: str, learned: Sequence[bool], *, least: int = LEAST) -> Part:
+def none_of(name: str, learned: Sequence[bool], *, least: int = LEAST, over: str = "seeds") -> Part:
     """Holds if none of at least 20 seeds learns; one that does refutes it."""
-    return _of_rate(name, learned, "fails" if any(learned) else "holds", least)
+    return _of_rate(name, learned, "fails" if any(learned) else "holds", least, over)
 
 
-def _of_rate(name: str, learned: Sequence[bool], verdict: Verdict, least: int) -> Part:
+def _of_rate(name: str, learned: Sequence[bool], verdict: Verdict, least: int, over: str) -> Part:
     count, n = sum(learned), len(learned)
     if not n:
-        return missing(name)
+        return missing(name, over)
     decided: Verdict = "undecided" if verdict == "holds" and n < least else verdict
-    return Part(name, decided, count / n, wilson(count, n), "seeds", f"{count} of {n} seeds learned.")
+    return Part(name, decided, count / n, wilson(count, n), over, f"{count} of {n} {over} learned.")
 
 
 def more_often(name: str, learned: Sequence[bool], others: Sequence[bool]) -> Part:

@@ -4,67 +4,126 @@ The same failing starts, permutations of 40 that a single head does not learn wi
 one thing changed.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.rescue.figures import all_curves, rates, shares_against_cost
-from attnlab.experiments.rescue.remedies import (
+from attnlab.experiments.rescue.tiers import FRESH_LATER, TIERS, against_fresh_start, against_no_change, rates, tier
+from attnlab.families.copying.starts import (
     ANEW,
-    FRESH_LATER,
+    BATCH,
+    FRESH_ATTENTION,
     FRESH_START,
-    LATE,
+    HEADS,
+    IBM_FEWER,
+    IBM_OWN,
     NO_CHANGE,
-    SAMPLES,
+    REMEDIES,
     SCALES,
-    TRAINED,
+    WARM_START,
+    WARM_UP,
     Scale,
-    at_most,
-    make_spec,
-    planned,
+    start,
     update_cost,
 )
-from attnlab.experiments.rescue.rules import (
-    TIERS,
-    Compared,
-    against_fresh_start,
-    against_no_change,
-    decide,
-    tiers,
-)
-from attnlab.lab.experiment import Experiment, Order, Result, Table
-from attnlab.lab.smaller import undecided
-from attnlab.lab.success import WITHIN, Outcome
+from attnlab.families.copying.success import EVERY, LEARNED, WITHIN, first_learned
+from attnlab.families.registry import build_problem
+from attnlab.lab.claims import Part, Preset, Verdict
+from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
+from attnlab.lab.outcomes import Outcome, Runs, learned
+from attnlab.lab.rules import LEAST, none_of
+from attnlab.pages.charts import COLOURS, SIZE, curves, panels
 from attnlab.protocols import Row
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
 from attnlab.stats.rates import wilson
+
+# --- settings
+
+LATE = 600
+"""Updates after which a run that has not learned is given up."""
+SEEDS_TRIED = "seeds tried"
 
 
 @dataclass(frozen=True)
-class Tried:
-    """One start with one remedy. ``before``: updates made before its run began, by another run that was given up.
+class Sample:
+    """``starts`` failing ones among at most ``limit`` seeds: ``first`` are tried at once, then ``step`` more at a time.
 
-    ``late``: whether it was to go on to step 600.
+    The first ``late`` of them are trained on to step 600.
     """
 
-    remedy: str
-    seed: int
-    run: Trained
-    late: bool
+    starts: int
+    late: int
+    first: int
+    step: int
+    limit: int
+
+
+SAMPLES: Mapping[Preset, Sample] = {
+    "quick": Sample(starts=2, late=0, first=5, step=5, limit=10),
+    "reduced": Sample(starts=24, late=4, first=40, step=10, limit=80),
+    "paper": Sample(starts=24, late=24, first=40, step=10, limit=80),
+}
+
+
+def make_job(scale: Scale, seed: int, remedy: str = NO_CHANGE, steps: int = WITHIN) -> Job:
+    """A run that ends once it has learned, or after so many ``steps``."""
+    schedule = Schedule.every(EVERY, steps=steps, stop_at=LEARNED, checkpoint_every=WITHIN)
+    return Job(f"{remedy}, seed {seed}", RunSpec(**start(scale, seed, remedy)), schedule)
+
+
+def planned(order: Order, done: Mapping[str, Trained]) -> tuple[list[Job], list[int], list[Job]]:
+    """The runs of seeds that are tried, the failing starts once enough are known, and the runs of their remedies.
+
+    Seeds are tried in order; what is tried follows from what came before alone, so the plan only grows.
+    """
+    scale, sample = SCALES[order.preset], SAMPLES[order.preset]
+    wanted = order.first(range(sample.starts))
+    count = sample.first
+    while True:
+        tried = [make_job(scale, seed) for seed in range(count)]
+        if not all(job.spec.id in done for job in tried):
+            return tried, [], []
+        failing = [seed for seed in range(count) if first_learned(done[tried[seed].spec.id].rows) is None]
+        if len(failing) >= len(wanted) or count >= sample.limit:
+            return with_remedies(order.preset, tried, failing[: len(wanted)])
+        count = min(count + sample.step, sample.limit)
+
+
+def with_remedies(preset: Preset, tried: list[Job], starts: list[int]) -> tuple[list[Job], list[int], list[Job]]:
+    """The same runs, those of the first ``starts`` taken on to step 600, and the runs of all remedies."""
+    scale, late = SCALES[preset], starts[: SAMPLES[preset].late]
+    steps = {seed: LATE if seed in late else WITHIN for seed in starts}
+    unchanged = {seed: make_job(scale, seed, steps=steps[seed]) for seed in starts}
+    # Start by start, so that a sweep that is cut short has whole starts, and `--seeds` of them make a result.
+    others = [make_job(scale, seed, remedy, steps[seed]) for seed in starts for remedy in REMEDIES[1:]]
+    return [unchanged.get(seed, job) for seed, job in enumerate(tried)], starts, others
+
+
+@dataclass(frozen=True)
+class Tried(Outcome):
+    """One start with one remedy, the setting. ``late``: whether it was to go on to step 600.
+
+    ``before``: updates made before its run began, by another run that was given up.
+    """
+
+    late: bool = False
     before: int = 0
 
-    def learned(self, within: int) -> int | None:
-        """The first evaluation at which it has learned, updates made before included, if ``within`` so many."""
-        step = Outcome(self.remedy, self.seed, self.run).learned_within(within - self.before)
+    def learned_within(self, updates: int) -> int | None:
+        """The first evaluation at which it has learned, updates made before included, if within so many."""
+        step = first_learned(self.run.rows, updates - self.before)
         return None if step is None else step + self.before
 
     def spent(self, within: int) -> int:
         """Updates until it has learned, or all of them."""
-        step = self.learned(within)
+        step = self.learned_within(within)
         return within if step is None else step
 
     @property
@@ -89,127 +148,203 @@ class Rescue(Experiment):
     name = "rescue"
     title = "What rescues a failing start"
     source = "attnlab (ours), after P3 3.3 and 5.2"
+    decides_at = ("reduced", "paper")
     recalls = True
 
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
-        return planned(order, done)[0]
+        tried, _, others = planned(order, done)
+        return tried + others
 
     def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
-        return at_most(order, done)
+        """Before the failing starts are known: as many seeds as may be tried, and as many starts of them."""
+        tried, starts, others = planned(order, done)
+        if not starts:
+            scale, sample = SCALES[order.preset], SAMPLES[order.preset]
+            tried = [make_job(scale, seed) for seed in range(sample.limit)]
+            tried, _, others = with_remedies(order.preset, tried, order.first(range(sample.starts)))
+        return tried + others
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        scale, sample = SCALES[order.preset], SAMPLES[order.preset]
-        jobs, starts = planned(order, done)
-        tried = collect(scale, starts, sample.late, done)
-        costs = relative_costs(scale, starts[0]) if starts else {}
-        learned = {name: [one.learned(WITHIN) is not None for one in group] for name, group in tried.items()}
-        later = {name: [one.learned(LATE) is not None for one in group if one.late] for name, group in tried.items()}
-        found = compare(learned) if starts else {}
-        table = remedy_table(tried, costs, found, compare(later) if starts and sample.late else {})
-        seeds = [job.spec.init_seed for job in jobs if job.spec.id == make_spec(scale, job.spec.data_seed).id]
-        findings = decide(learned) if starts else ()
-        return Result(
-            summary=tell(table, len(starts), len(seeds)),
-            tables={
-                "remedies": table,
-                "starts": [start_row(one, costs[one.remedy]) for group in tried.values() for one in group],
-                "curves": curve_rows(tried),
-            },
-            figures=figures(table, tried, costs) if starts else {},
-            findings=undecided(findings) if order.preset == "quick" else findings,
-            notes=notes(order),
-            seeds={"seeds tried": seeds, "failing starts": starts},
-        )
+    def outcomes(self, order: Order, done: Mapping[str, Trained]) -> Iterator[Outcome]:
+        """All seeds that were tried, then every start with every remedy.
 
+        Fresh at step 100 means no change up to there, then a fresh start.
+        """
+        tried, starts, _ = planned(order, done)
+        for job in tried:
+            yield Outcome(SEEDS_TRIED, job.spec.data_seed, done[job.spec.id])
+        scale, late = SCALES[order.preset], SAMPLES[order.preset].late
+        for remedy in (*REMEDIES, FRESH_LATER):
+            for number, seed in enumerate(starts):
+                spec = RunSpec(**start(scale, seed, FRESH_START if remedy == FRESH_LATER else remedy))
+                before = ANEW if remedy == FRESH_LATER else 0
+                yield Tried(remedy, seed, done[spec.id], spec, late=number < late, before=before)
 
-def collect(scale: Scale, starts: Sequence[int], late: int, done: Mapping[str, Trained]) -> dict[str, list[Tried]]:
-    """Every start with every remedy, by remedy; fresh at step 100 means no change up to there, then a fresh start."""
-    tried = {
-        remedy: [
-            Tried(remedy, seed, done[make_spec(scale, seed, remedy).id], number < late)
-            for number, seed in enumerate(starts)
+    # --- measures
+
+    def measure(self, runs: Runs) -> None:
+        self.tried: dict[str, list[Tried]] = {
+            name: [one for one in group if isinstance(one, Tried)]
+            for name, group in runs.items()
+            if name != SEEDS_TRIED
+        }
+        self.late = {name: [one for one in group if one.late] for name, group in self.tried.items()}
+        self.learned = {name: learned(group) for name, group in self.tried.items()}
+        self.unchanged, self.fresh = against_no_change(self.learned), against_fresh_start(self.learned)
+        costs = {name: cost_of(group[0]) for name, group in self.tried.items()}
+        self.costs = {name: cost / costs[NO_CHANGE] for name, cost in costs.items()}
+        self.remedies = self.remedy_table()
+
+    # --- rules
+
+    @claim("rescue-informative-data")
+    def informative_data(self) -> Iterator[Part]:
+        yield from self.against_fresh(WARM_START, IBM_FEWER, more="holds", fewer="fails")
+
+    @claim("rescue-blind-alignment")
+    def blind_alignment(self) -> Iterator[Part]:
+        if self.learned:
+            yield none_of(IBM_OWN, self.learned[IBM_OWN], over="starts")
+
+    @claim("rescue-more-heads")
+    def more_heads(self) -> Iterator[Part]:
+        yield from self.against_fresh(HEADS, more="holds", fewer="fails")
+
+    @claim("rescue-optimiser")
+    def optimiser(self) -> Iterator[Part]:
+        yield from self.against_fresh(BATCH, WARM_UP, more="fails", fewer="holds")
+
+    @claim("rescue-fresh-attention")
+    def fresh_attention(self) -> Iterator[Part]:
+        yield from self.against_fresh(FRESH_ATTENTION, more="fails", fewer="holds")
+
+    def against_fresh(self, *remedies: str, more: Verdict, fewer: Verdict) -> Iterator[Part]:
+        """The verdicts where remedies rescue more, or fewer, starts than a fresh start, by the corrected test."""
+        for name in remedies if self.learned else ():
+            one, group = self.fresh[name], self.learned[name]
+            verdict: Verdict = more if one.better else fewer if one.worse else "undecided"
+            detail = (
+                f"{sum(group)} of {len(group)} starts learned, {sum(self.learned[one.against])} with a {one.against} "
+                f"(paired exact test, corrected: p = {one.p:.2g})."
+            )
+            decided = verdict if len(group) >= LEAST else "undecided"
+            yield Part(name, decided, one.difference, one.interval, "starts", detail)
+
+    # --- tables, figures, words
+
+    def tables(self) -> Mapping[str, Table]:
+        return {"remedies": self.remedies}
+
+    def remedy_table(self) -> list[dict[str, Any]]:
+        """A row for each remedy, by tier, then by success within 200 updates, then by cost."""
+        by_late = {name: learned(group, LATE) for name, group in self.late.items() if group}
+        paired = {"no_change": against_no_change(by_late), "fresh_start": against_fresh_start(by_late)}
+        rows = []
+        for name, group in self.tried.items():
+            cost = self.costs[name]
+            row: dict[str, Any] = {"remedy": name, "tier": tier(self.unchanged.get(name), self.fresh.get(name))}
+            row |= rate(group, WITHIN) | rate(self.late[name], LATE) | {"cost_of_update": cost}
+            row[f"mean_cost_{WITHIN}"] = mean_cost(group, WITHIN, cost)
+            row[f"mean_cost_{LATE}"] = mean_cost(self.late[name], LATE, cost)
+            for control, compared in (("no_change", self.unchanged), ("fresh_start", self.fresh)):
+                one = compared.get(name)
+                row[f"p_{control}"] = one and one.p
+                row[f"difference_{control}"] = one and one.difference
+                row[f"low_{control}"], row[f"high_{control}"] = one.interval if one else (None, None)
+            for control, compared in paired.items():
+                row[f"p_{control}_{LATE}"] = compared[name].p if name in compared else None
+            rows.append(row)
+        return sorted(rows, key=lambda row: (row["tier"] or 5, -row[f"learned_{WITHIN}"], row["cost_of_update"]))
+
+    def run_tables(self) -> dict[str, Table]:
+        """``starts``: how each start ended with each remedy; ``curves``: every measurement of every run."""
+        return {
+            "starts": [start_row(one, self.costs[name]) for name, group in self.tried.items() for one in group],
+            "curves": [
+                {"remedy": one.setting, "seed": one.seed, **row}
+                for name, group in self.tried.items()
+                if name != FRESH_LATER  # the runs of a fresh start once more
+                for one in group
+                for row in one.run.rows
+            ],
+        }
+
+    def figures(self) -> Figures:
+        """Success by remedy, success against cost, and the curves of all runs."""
+        if not self.tried:
+            return {}
+        layer = curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy")
+        names = ("remedy", "seed", "step", "accuracy")
+        rows = [{name: row[name] for name in names} for row in self.run_tables()["curves"]]
+        return {
+            "success": rates(self.remedies),
+            "cost": shares_against_cost(self.tried, self.costs),
+            "curves": panels(
+                rows, column="remedy", layer=layer, title="Accuracy of every failing start with each remedy"
+            ),
+        }
+
+    def seeds(self) -> dict[str, list[int]]:
+        starts, tried = self.runs[NO_CHANGE], self.runs[SEEDS_TRIED]
+        return {SEEDS_TRIED: [one.seed for one in tried], "failing starts": [one.seed for one in starts]}
+
+    def summary(self) -> str:
+        starts, seeds = len(self.runs[NO_CHANGE]), len(self.runs[SEEDS_TRIED])
+        return in_words(self.remedies, starts, seeds)
+
+    def notes(self) -> list[str]:
+        presets = {
+            "quick": [
+                "quick: two failing starts on permutations of 12 words with 32 hidden units, none goes on after step "
+                f"{WITHIN}; it shows how the experiment goes and decides nothing."
+            ],
+            "reduced": [f"reduced: the first 4 failing starts go on to step {LATE}, the others end at step {WITHIN}."],
+        }
+        return [
+            f"Starts are chosen because they fail within {WITHIN} updates, so no change has no success there by "
+            "construction, and whatever draws anew succeeds on some of them. A fresh start is the fair comparison.",
+            "Success is token accuracy, which a network can reach with attention anywhere but at the right position; "
+            "those that attend to it are counted apart, and drawn as rings.",
+            "Runs end once they have learned. A cost is a number of updates times the matrix products of one update, "
+            "counted, in those of an update without a remedy; updates of a warm start count as whole ones.",
+            f"Fresh attention at step {ANEW} is compared with a fresh start at step {ANEW}: no change up to there, "
+            "then the fresh start's own run, both with the same total number of updates.",
+            "A warm start uses k = three quarters of the task's own n words, shorter sequences in the same vocabulary: "
+            "40 of 60 would need other words, and so another start.",
+            "On permutations every pair holds the same words, so IBM Model 1's table is exactly uniform and the loss "
+            "towards it asks for uniform attention.",
+            "The mirrored read-out came to the remedies last; how the failing starts among seeds 0 to 39 end with it "
+            "was known from the experiment mirror, and no claim is about it.",
+            *presets.get(self.order.preset, []),
         ]
-        for remedy in TRAINED
-    }
-    tried[FRESH_LATER] = [replace(one, remedy=FRESH_LATER, before=ANEW) for one in tried[FRESH_START]]
-    return tried
 
 
-def relative_costs(scale: Scale, seed: int) -> dict[str, float]:
-    """The cost of an update with each remedy, in updates without one."""
-    plain = update_cost(make_spec(scale, seed))
-    costs = {remedy: update_cost(make_spec(scale, seed, remedy)) / plain for remedy in TRAINED}
-    return {**costs, FRESH_LATER: 1.0}
+def cost_of(one: Tried) -> int:
+    """The matrix products of one update of a run, after any warm start."""
+    assert one.spec is not None
+    problem = build_problem(one.spec)
+    return update_cost(lambda: problem.loss(WITHIN).backward())
 
 
-# --- tables
-
-
-@dataclass(frozen=True)
-class Found:
-    """How a remedy compares with no change and with a fresh start, and its tier."""
-
-    unchanged: Compared | None
-    fresh: Compared | None
-    tier: int | None
-
-
-def compare(learned: Mapping[str, Sequence[bool]]) -> dict[str, Found]:
-    """All comparisons, by remedy."""
-    unchanged, fresh, tier = against_no_change(learned), against_fresh_start(learned), tiers(learned)
-    return {name: Found(unchanged.get(name), fresh.get(name), tier.get(name)) for name in learned}
-
-
-def remedy_table(
-    tried: Mapping[str, Sequence[Tried]],
-    costs: Mapping[str, float],
-    found: Mapping[str, Found],
-    later: Mapping[str, Found],
-) -> Table:
-    """A row for each remedy, by tier, then by success within 200 updates, then by cost.
-
-    ``found``: how remedies compare within 200 updates, ``later``: within 600, on the starts that were taken there.
-    """
-    rows = []
-    for name, compared in found.items():
-        group = tried[name]
-        late = [one for one in group if one.late]
-        row: dict[str, object] = {"remedy": name, "tier": compared.tier}
-        row |= _rate(group, WITHIN) | _rate(late, LATE)
-        row["cost_of_update"] = costs[name]
-        row[f"mean_cost_{WITHIN}"] = _mean_cost(group, WITHIN, costs[name])
-        row[f"mean_cost_{LATE}"] = _mean_cost(late, LATE, costs[name])
-        for control, one in (("no_change", compared.unchanged), ("fresh_start", compared.fresh)):
-            row[f"p_{control}"] = None if one is None else one.p
-            row[f"difference_{control}"] = None if one is None else one.difference
-            row[f"low_{control}"], row[f"high_{control}"] = (None, None) if one is None else one.interval
-        paired = later.get(name, Found(None, None, None))
-        for control, one in (("no_change", paired.unchanged), ("fresh_start", paired.fresh)):
-            row[f"p_{control}_{LATE}"] = None if one is None else one.p
-        rows.append((compared.tier or 5, -sum(one.learned(WITHIN) is not None for one in group), costs[name], row))
-    return [row for *_, row in sorted(rows, key=lambda entry: entry[:3])]
-
-
-def _rate(group: Sequence[Tried], within: int) -> dict[str, object]:
+def rate(group: Sequence[Tried], within: int) -> dict[str, Any]:
     """How many learned, with a Wilson interval, and how many of these attend to the right position."""
-    learners, n = [one for one in group if one.learned(within) is not None], len(group)
+    learners, n = [one for one in group if one.learned_within(within) is not None], len(group)
     names = ("starts", "learned", "rate", "low", "high", "attending")
-    values: tuple[object, ...] = (n, *[None] * 5)
+    values: tuple[Any, ...] = (n, *[None] * 5)
     if n:
         values = (n, len(learners), len(learners) / n, *wilson(len(learners), n), sum(one.attends for one in learners))
     return {f"{name}_{within}": value for name, value in zip(names, values, strict=True)}
 
 
-def _mean_cost(group: Sequence[Tried], within: int, cost: float) -> float | None:
+def mean_cost(group: Sequence[Tried], within: int, cost: float) -> float | None:
     """Updates until a start has learned, or all of them, in updates without a remedy."""
     return float(np.mean([one.spent(within) * cost for one in group])) if group else None
 
 
-def start_row(one: Tried, cost: float) -> dict[str, object]:
+def start_row(one: Tried, cost: float) -> dict[str, Any]:
     """How one start ended with one remedy."""
-    step = one.learned(one.horizon)
+    step = one.learned_within(one.horizon)
     return {
-        "remedy": one.remedy,
+        "remedy": one.setting,
         "seed": one.seed,
         "step": step,
         "given_up_at": one.horizon if step is None else None,
@@ -220,35 +355,21 @@ def start_row(one: Tried, cost: float) -> dict[str, object]:
     }
 
 
-def curve_rows(tried: Mapping[str, Sequence[Tried]]) -> Table:
-    """Every measurement of every run."""
-    return [
-        {"remedy": one.remedy, "seed": one.seed, **row}
-        for name, group in tried.items()
-        if name != FRESH_LATER  # the runs of a fresh start once more
-        for one in group
-        for row in one.run.rows
-    ]
-
-
-# --- words
-
-
-def tell(table: Table, starts: int, seeds: int) -> str:
-    """The result in plain words."""
+def in_words(table: Table, starts: int, seeds: int) -> str:
+    """The remedies as sentences, tier by tier."""
     if not starts:
         return f"None of {seeds} starts failed, so there was nothing to rescue."
     sentences = [
         f"{starts} failing starts among {seeds} seeds. With each remedy: how many learn within {WITHIN} updates (95 % "
         "interval), how many of these attend to the right position, and the mean cost in plain updates."
     ]
-    for tier, group in groupby(table, key=lambda row: row["tier"]):
+    for number, group in groupby(table, key=lambda row: row["tier"]):
         told = [
             f"{row['remedy']}: {row[f'learned_{WITHIN}']} ({row[f'low_{WITHIN}']:.0%} to {row[f'high_{WITHIN}']:.0%}), "
             f"{row[f'attending_{WITHIN}']} attending, cost {row[f'mean_cost_{WITHIN}']:.0f}"
             for row in group
         ]
-        words = f"Tier {tier}, {TIERS[tier]}" if tier else "What all are compared with"
+        words = f"Tier {number}, {TIERS[number]}" if number else "What all are compared with"
         sentences.append(f"{words} – {'; '.join(told)}.")
     late = table[0][f"starts_{LATE}"]
     if late:
@@ -257,51 +378,22 @@ def tell(table: Table, starts: int, seeds: int) -> str:
     return " ".join(sentences)
 
 
-def notes(order: Order) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    told = [
-        f"Starts are chosen because they fail within {WITHIN} updates, so no change has no success there by "
-        "construction, and whatever draws anew succeeds on some of them. A fresh start is the fair comparison.",
-        "Success is token accuracy, which a network can reach with attention anywhere but at the right position; those "
-        "that attend to it are counted apart, and drawn as rings.",
-        "Runs end once they have learned. A cost is a number of updates times the matrix products of one update, "
-        "counted, in those of an update without a remedy; updates of a warm start count as whole ones.",
-        f"Fresh attention at step {ANEW} is compared with a fresh start at step {ANEW}: no change up to there, then "
-        "the fresh start's own run, both with the same total number of updates.",
-        "A warm start uses k = three quarters of the task's own n words, shorter sequences in the same vocabulary: 40 "
-        "of 60 would need other words, and so another start.",
-        "On permutations every pair holds the same words, so IBM Model 1's table is exactly uniform and the loss "
-        "towards it asks for uniform attention.",
-        "The mirrored read-out came to the remedies last; how the failing starts among seeds 0 to 39 end with it was "
-        "known from the experiment mirror, and no claim is about it.",
-    ]
-    if order.preset == "quick":
-        told.append(
-            f"quick: two failing starts on permutations of 12 words with 32 hidden units, none goes on behind step "
-            f"{WITHIN}; it shows how the experiment goes and decides nothing."
-        )
-    if order.preset == "reduced":
-        told.append(f"reduced: the first 4 failing starts go on to step {LATE}, the others end at step {WITHIN}.")
-    return tuple(told)
-
-
-def figures(
-    table: Table, tried: Mapping[str, Sequence[Tried]], costs: Mapping[str, float]
-) -> dict[str, alt.TopLevelMixin]:
-    """Success by remedy, success against cost, and the curves of all runs."""
+def shares_against_cost(tried: Mapping[str, Sequence[Tried]], costs: Mapping[str, float]) -> alt.FacetChart:
+    """How many starts have learned by a cost, a panel for each remedy, in runs of at most so many updates."""
     within = LATE if all(one.late for one in tried[NO_CHANGE]) else WITHIN
-    spent = [
-        {
-            "remedy": name,
-            "cost": one.spent(within) * costs[name],
-            "most": within * costs[name],
-            "learned": one.learned(within) is not None,
-        }
-        for name, group in tried.items()
-        for one in group
-    ]
-    return {
-        "success": rates(table),
-        "cost": shares_against_cost(spent, within),
-        "curves": all_curves(curve_rows(tried)),
-    }
+    rows = []
+    for name, group in tried.items():
+        spent = sorted(one.spent(within) * costs[name] for one in group if one.learned_within(within) is not None)
+        steps = [(0.0, 0.0), *((cost, (n + 1) / len(group)) for n, cost in enumerate(spent))]
+        steps.append((within * costs[name], steps[-1][1]))
+        rows += [{"remedy": name, "cost": cost, "share": share} for cost, share in steps]
+    layer: alt.Chart = (
+        alt.Chart()
+        .mark_line(interpolate="step-after", color=COLOURS[1])
+        .encode(
+            x=alt.X("cost:Q", title="cost in plain updates"),
+            y=alt.Y("share:Q", title="share that has learned", scale=alt.Scale(domain=[0, 1])),
+        )
+        .properties(**SIZE)
+    )
+    return panels(rows, column="remedy", layer=layer, title=f"Success within {within} updates against what it costs")

@@ -1,0 +1,125 @@
+"""One remedy against another on the same failing starts: paired exact tests, the tiers they give, and their figure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from attnlab.families.copying.starts import FRESH_ATTENTION, FRESH_START, NO_CHANGE
+from attnlab.families.copying.success import WITHIN
+from attnlab.lab.experiment import Table
+from attnlab.pages.charts import COLOURS, INK, titled
+from attnlab.stats.multiple import holm
+from attnlab.stats.rates import mcnemar, newcombe
+
+FRESH_LATER = "fresh start at step 100"
+"""Put together from two runs: no change up to step 100, then the fresh start's."""
+CONTROLS = (NO_CHANGE, FRESH_START, FRESH_LATER)
+TIERS = {
+    1: "better than a fresh start",
+    2: "better than no change, not told apart from a fresh start",
+    3: "better than no change, worse than a fresh start",
+    4: "not told apart from no change",
+}
+LEVEL = 0.05
+
+Learned = Mapping[str, Sequence[bool]]
+"""For each remedy and control whether each start learned in time, the starts in one order."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A remedy against a control, both on the same starts.
+
+    ``difference`` of the success rates, its Newcombe ``interval``, which takes no notice of the pairing, and ``p`` of
+    the paired exact test, corrected for all remedies that are compared with such a control.
+    """
+
+    against: str
+    difference: float
+    interval: tuple[float, float]
+    p: float
+
+    @property
+    def better(self) -> bool:
+        """Whether the remedy succeeds more often than chance explains."""
+        return self.p < LEVEL and self.difference > 0
+
+    @property
+    def worse(self) -> bool:
+        """Whether it succeeds less often than chance explains."""
+        return self.p < LEVEL and self.difference < 0
+
+
+def against_no_change(learned: Learned) -> dict[str, Compared]:
+    """All remedies and fresh starts against no change."""
+    return _compared(learned, {name: NO_CHANGE for name in learned if name != NO_CHANGE})
+
+
+def against_fresh_start(learned: Learned) -> dict[str, Compared]:
+    """All remedies against a fresh start; fresh attention at step 100 against a fresh start at step 100."""
+    return _compared(
+        learned,
+        {name: FRESH_LATER if name == FRESH_ATTENTION else FRESH_START for name in learned if name not in CONTROLS},
+    )
+
+
+def _compared(learned: Learned, against: Mapping[str, str]) -> dict[str, Compared]:
+    p_values = holm({name: mcnemar(learned[name], learned[other]) for name, other in against.items()})
+    compared = {}
+    for name, other in against.items():
+        ours, theirs, n = sum(learned[name]), sum(learned[other]), len(learned[name])
+        compared[name] = Compared(other, (ours - theirs) / n, newcombe((ours, n), (theirs, n)), p_values[name])
+    return compared
+
+
+def tier(unchanged: Compared | None, fresh: Compared | None) -> int | None:
+    """The tier of a remedy, or of a fresh start, from both comparisons; none for no change itself."""
+    if unchanged is None:
+        return None
+    if not unchanged.better:
+        return 4
+    if fresh is not None and fresh.better:
+        return 1
+    return 3 if fresh is not None and fresh.worse else 2
+
+
+def rates(table: Table) -> alt.LayerChart:
+    """The share of starts that learned with each remedy, with its interval, coloured by tier.
+
+    A ring: the share that learned and attends to the right position.
+    """
+    tiers, control = (
+        {number: f"tier {number}: {words}" for number, words in TIERS.items()},
+        "what all are compared with",
+    )
+    rows = [
+        {
+            "remedy": row["remedy"],
+            "tier": tiers.get(row["tier"], control),
+            **{name: row[f"{name}_{WITHIN}"] for name in ("rate", "low", "high")},
+            "attending": row[f"attending_{WITHIN}"] / row[f"starts_{WITHIN}"],
+        }
+        for row in table
+    ]
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("remedy:N", title=None, sort=[row["remedy"] for row in table], axis=alt.Axis(labelLimit=260)),
+        color=alt.Color(
+            "tier:N",
+            title=None,
+            scale=alt.Scale(
+                domain=[*tiers.values(), control], range=[COLOURS[2], COLOURS[1], COLOURS[4], COLOURS[0], INK]
+            ),
+            legend=alt.Legend(orient="bottom", columns=1, labelLimit=420),
+        ),
+    )
+    share = alt.Scale(domain=[0, 1])
+    bars = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("low:Q", scale=share, title=f"share of the failing starts that learn within {WITHIN} updates"),
+        x2="high:Q",
+    )
+    points = base.mark_point(filled=True, size=70).encode(x="rate:Q", tooltip=["remedy:N", "rate:Q", "low:Q", "high:Q"])
+    rings = base.mark_point(filled=False, size=190, strokeWidth=1.5).encode(x="attending:Q")
+    title = "What makes failing starts learn (dot, 95 % interval) and attend to the right position (ring)"
+    chart: alt.LayerChart = (bars + points + rings).properties(width=460, height=26 * len(rows), title=titled(title))
+    return chart
