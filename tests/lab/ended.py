@@ -1,13 +1,9 @@
 """Runs on copying, as they would have ended, and experiments that have measured them."""
 
-<<<<<<< HEAD
-from attnlab.lab.outcomes import Outcome
-=======
 from copy import copy
 
 from attnlab.lab.experiment import Order
 from attnlab.lab.outcomes import Outcome, Runs
->>>>>>> lab1
 from attnlab.runs.loop import Trained
 
 

@@ -97,7 +97,6 @@ def metric_curves(
     return panels(rows, column=column, layer=layer, title=title)
 
 
-<<<<<<< HEAD
 def over_training(
     table: Rows,
     *,
@@ -135,7 +134,8 @@ def over_training(
         level = alt.Chart(alt.InlineData(values=[{"value": chance, "what": "exact chance"}]))
         layers.append(level.mark_rule(strokeDash=[4, 3], color=INK).encode(y="value:Q", tooltip=["what:N", "value:Q"]))
     return alt.layer(*layers).properties(width=2 * SIZE["width"], height=1.3 * SIZE["height"], title=titled(title))
-=======
+
+
 def accuracy_curves(data: Rows, title: str) -> alt.FacetChart:
     """Token accuracy of every seed against updates, a panel for each setting."""
     layer = curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy")
@@ -154,7 +154,6 @@ def pointing_curves(data: Rows, *, one_after: bool = False) -> alt.FacetChart:
     metrics["attention, one after the right position"] = "attention_one_after"
     colours = (CONTRAST[0], COLOURS[2], CONTRAST[1])
     return metric_curves(data, metrics, y_title="position is the largest", title=title, colours=colours)
->>>>>>> lab1
 
 
 def titled(text: str) -> alt.TitleParams:

@@ -6,15 +6,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-<<<<<<< HEAD:src/attnlab/experiments/permuting/positions.py
-from attnlab.families.copying.spec import CopyingSpec, Seq2SeqSpec
-from attnlab.runs.environment import threads
-from attnlab.runs.loop import Trained
-from attnlab.runs.spec import RunSpec
-=======
 from attnlab.families.copying.task import CopyingTask
 from attnlab.models.seq2seq import Seq2Seq
->>>>>>> lab1:src/attnlab/families/copying/position_scores.py
 from attnlab.seeds import numpy_generator
 
 Floats = NDArray[np.float64]
