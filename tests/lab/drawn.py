@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 """What a chart draws: its views one by one, with their data and the fields that they show."""
 
 
@@ -19,7 +18,7 @@ def _views(part, rows, fields, datasets):
         fields = fields | {"facet": (facet.get("column") or facet)["field"]}
         yield from _views(part["spec"], rows, fields, datasets)
         return
-    for inner in part.get("layer", part.get("hconcat", [])):
+    for inner in next((part[key] for key in ("layer", "hconcat", "vconcat", "concat") if key in part), []):
         yield from _views(inner, rows, fields, datasets)
     if "mark" in part:
         shown = {channel: _field(how) for channel, how in part.get("encoding", {}).items() if isinstance(how, dict)}
@@ -34,36 +33,3 @@ def drawn(chart):
     """The rows of all data of a chart, each data set once, in the order of its views."""
     distinct = {id(rows): rows for rows, _ in views(chart)}
     return [row for rows in distinct.values() for row in rows]
-=======
-"""What a figure draws: the rows of its data."""
-
-from typing import Any
-
-import altair as alt
-
-from attnlab.pages.charts import describe
-
-
-def drawn(figure: alt.TopLevelMixin) -> list[dict[str, Any]]:
-    """All rows of all data of a figure, in the order of its parts."""
-    document = describe(figure)
-    names, rows = [], []
-
-    def look(part: Any) -> None:
-        if isinstance(part, dict):
-            data = part.get("data")
-            if isinstance(data, dict) and "values" in data:
-                rows.extend(data["values"])
-            elif isinstance(data, dict) and data.get("name") not in (None, *names):
-                names.append(data["name"])
-                rows.extend(document["datasets"][data["name"]])
-            for key, value in part.items():
-                if key not in ("data", "datasets"):
-                    look(value)
-        elif isinstance(part, list):
-            for value in part:
-                look(value)
-
-    look(document)
-    return rows
->>>>>>> top

@@ -97,7 +97,6 @@ def metric_curves(
     return panels(rows, column=column, layer=layer, title=title)
 
 
-<<<<<<< HEAD
 def over_training(
     table: Rows,
     *,
@@ -155,7 +154,8 @@ def pointing_curves(data: Rows, *, one_after: bool = False) -> alt.FacetChart:
     metrics["attention, one after the right position"] = "attention_one_after"
     colours = (CONTRAST[0], COLOURS[2], CONTRAST[1])
     return metric_curves(data, metrics, y_title="position is the largest", title=title, colours=colours)
-=======
+
+
 def seed_dots(data: Rows, *, x: alt.X, y: str, colour: str, title: str, height: int, order: Sequence[str]) -> alt.Chart:
     """A dot for every row, beside each other by the name ``y`` in the given ``order``."""
     chart: alt.Chart = (
@@ -171,7 +171,6 @@ def seed_dots(data: Rows, *, x: alt.X, y: str, colour: str, title: str, height: 
         .properties(width=420, height=height, title=titled(title))
     )
     return chart
->>>>>>> top
 
 
 def titled(text: str) -> alt.TitleParams:
