@@ -82,10 +82,7 @@ def test_mistakes_are_told_in_a_sentence(tmp_path, text, name, told):
 LAB = """
 from attnlab.models.heads import head_of, place_head
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.families.copying.spec import Seq2SeqSpec
-from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec
-from attnlab.families.copying.spec import CopyingSpec, MixtureSpec, PermutationsSpec, SelectionsSpec
+from attnlab.specs import CopyingSpec, MixtureSpec, PermutationsSpec, SelectionsSpec, Seq2SeqSpec
 
 THREE = PermutationsSpec(words=3)
 
