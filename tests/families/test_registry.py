@@ -55,7 +55,12 @@ def test_a_family_exports_what_its_entry_says(name):
             {"task": {"kind": "copying", "distribution": {"kind": "selections", "length": 0, "words": 3}}},
             "task.distribution.length: Input should be greater than or equal to 1.",
         ),
-        ({"task": {"kind": "copying", "words": 3}}, "task.distribution: Field required."),
+        ({"task": {"kind": "copying"}}, "task.distribution: Field required."),
+        (
+            {"task": {"kind": "keyword", "lenght": 3}},
+            "task.lenght: Extra inputs are not permitted; known keys are kind, length, words.",
+        ),
+        ({"optimiser": {"rate": 1}}, "optimiser.rate: Extra inputs are not permitted."),
         ({"model": {"kind": "classifier"}}, "RunSpec: the task copying needs a model of kind seq2seq or pair-proxy, "),
     ],
 )

@@ -19,6 +19,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import ValidationError
+
 from attnlab.errors import UsageError
 from attnlab.protocols import Problem, RunSettings, StopRule
 from attnlab.records import Spec
@@ -122,7 +124,15 @@ def read_spec(part: Part, value: Any, default: str | None = None) -> Spec:
     kind = value.get("kind", default)
     if kind is None:
         raise ValueError(f"a {part} needs its kind, one of {_known(part)}")
-    return spec_class(part, kind).model_validate(value)
+    record = spec_class(part, kind)
+    for key in value:
+        if key not in record.model_fields:
+            known = ", ".join(record.model_fields)
+            mistake = {"error": ValueError(f"Extra inputs are not permitted; known keys are {known}")}
+            raise ValidationError.from_exception_data(
+                kind, [{"type": "value_error", "loc": (key,), "input": value[key], "ctx": mistake}]
+            )
+    return record.model_validate(value)
 
 
 def _known(part: Part) -> str:
