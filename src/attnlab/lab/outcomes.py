@@ -13,6 +13,9 @@ from attnlab.runs.loop import Trained
 from attnlab.runs.spec import RunSpec
 from attnlab.stats.rates import wilson
 
+SHOWN_AT_END = {"accuracy": "accuracy", "attention": "attention_accuracy", "probe": "probe_accuracy"}
+"""What the table of runs says about a run's end, and the metrics that it is read from."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -63,13 +66,21 @@ class Outcome:
     def row(self, within: int = WITHIN) -> dict[str, Any]:
         """How the run ended: its line in the table of runs."""
         last = self.run.rows[-1]
-        measured = {"accuracy": "accuracy", "attention": "attention_accuracy", "probe": "probe_accuracy"}
         row: dict[str, Any] = {"setting": self.setting, "seed": self.seed}
         if "accuracy" in last:
             row |= {"learned": self.learned_within(within) is not None, "step": self.learned_within(within)}
         row["last_step"] = int(last["step"])
-        row |= {f"last_{name}": last[metric] for name, metric in measured.items() if metric in last}
+        row |= {f"last_{name}": last[metric] for name, metric in SHOWN_AT_END.items() if metric in last}
         return row | {"run": self.run.id}
+
+    def late_row(self, late: int) -> dict[str, Any]:
+        """The same, and what became of the run by step ``late`` if it went on."""
+        return {
+            **self.row(),
+            "late_step": self.learned_within(late),
+            f"accuracy_{WITHIN}": self.at(WITHIN, "accuracy"),
+            **{f"{name}_{late}": self.at(late, metric) for name, metric in SHOWN_AT_END.items()},
+        }
 
 
 class Runs(Mapping[str, Sequence[Outcome]]):

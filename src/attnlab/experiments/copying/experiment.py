@@ -141,13 +141,7 @@ class Copying(Experiment):
         }
 
     def run_row(self, outcome: Outcome) -> dict[str, Any]:
-        at_end = {"accuracy": "accuracy", "attention": "attention_accuracy", "probe": "probe_accuracy"}
-        return {
-            **outcome.row(),
-            "late_step": outcome.learned_within(LATE),
-            f"accuracy_{WITHIN}": outcome.at(WITHIN, "accuracy"),
-            **{f"{name}_{LATE}": outcome.at(LATE, metric) for name, metric in at_end.items()},
-        }
+        return outcome.late_row(LATE)
 
     def figures(self) -> Figures:
         return figures(self.runs)

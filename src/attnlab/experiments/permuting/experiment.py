@@ -232,7 +232,7 @@ def across_orders(runs: Runs, updates: int) -> Part:
         alike = "All runs learned at the same step, or their orders are equally far from the identity."
         return missing(name, "runs", alike + few)
     value, interval = estimate
-    medians = {order.name: np.median(steps[np.array(groups) == order.name]) for order in ORDERS if order in runs}
+    medians = {order.name: np.median(steps[np.array(groups) == order.name]) for order in ORDERS if runs[order]}
     each = ", ".join(f"{order} {'never' if step > updates else f'{step:g}'}" for order, step in medians.items())
     detail = (
         f"Spearman's correlation of mean distance and step of success is {value:.2f} over {len(outcomes)} runs. Median "
@@ -301,7 +301,7 @@ def distance_figure(outcomes: Sequence[Outcome], updates: int) -> alt.Chart:
         {"order": one.setting, "seed": one.seed, "distance": distance_of(one), "step": one.step_or_after(updates)}
         for one in outcomes
     ]
-    orders = list(dict.fromkeys(row["order"] for row in rows))
+    orders = list(dict.fromkeys(one.setting for one in outcomes))
     title = f"Distance from the identity and learning; {updates + EVERY}: not learned within {updates}"
     chart: alt.Chart = (
         alt.Chart(alt.InlineData(values=rows))

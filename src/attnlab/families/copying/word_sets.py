@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.errors import UsageError
-from attnlab.runs.loop import Trained
 
 Floats = NDArray[np.float64]
 
@@ -82,10 +81,3 @@ def _inside(table: Floats, sets: int) -> Floats:
     blocks = table.reshape(sets, size, sets, size)
     chosen = np.arange(sets)
     return blocks[chosen, :, chosen, :]
-
-
-def read_theta(run: Trained, step: int) -> Floats:
-    """theta (inputs, outputs) as a run of the proxy kept it at an evaluation."""
-    assert run.run is not None
-    table = run.run.fields(step)
-    return np.stack([np.asarray(table[name], dtype=np.float64) for name in table.column_names], 1)

@@ -88,13 +88,13 @@ def fit_curves(contrasts: Floats, learned: Floats, runs: Floats) -> Fits:
     best, best_step, likelihoods = [], [], []
     for first in range(0, len(learned), _CHUNK):
         counts = learned[first : first + _CHUNK]
-        told = counts @ log_p.T + (runs - counts) @ log_q.T  # (chunk, grid)
-        best.append(told.argmax(1))
-        steps = np.where(is_step, told, -np.inf)
+        likelihood = counts @ log_p.T + (runs - counts) @ log_q.T  # (chunk, grid)
+        best.append(likelihood.argmax(1))
+        steps = np.where(is_step, likelihood, -np.inf)
         best_step.append(steps.argmax(1))
-        likelihoods.append(np.stack([told.max(1), steps.max(1)], 1))
+        likelihoods.append(np.stack([likelihood.max(1), steps.max(1)], 1))
     chosen, chosen_step = np.concatenate(best), np.concatenate(best_step)
-    likelihood = np.concatenate(likelihoods)
+    best_likelihood = np.concatenate(likelihoods)
 
     def curve(place: int, value: float) -> Curve:
         width, middle = shapes[of_shape[place]]
@@ -105,9 +105,9 @@ def fit_curves(contrasts: Floats, learned: Floats, runs: Floats) -> Fits:
     reached = done[of_shape[chosen], int(contrasts.argmax())]
     heights = (ends[of_ends[chosen], 1] - ends[of_ends[chosen], 0]) * reached
     return Fits(
-        curve=curve(chosen[0], likelihood[0, 0]),
-        step=curve(chosen_step[0], likelihood[0, 1]),
+        curve=curve(chosen[0], best_likelihood[0, 0]),
+        step=curve(chosen_step[0], best_likelihood[0, 1]),
         width=widths,
         height=heights,
-        aic_gain=2 * (likelihood[:, 0] - likelihood[:, 1]) - 2,
+        aic_gain=2 * (best_likelihood[:, 0] - best_likelihood[:, 1]) - 2,
     )

@@ -3,21 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
+from typing import Any
 
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.mixture.proxy_sets import SetMeasures, measure_sets, read_theta
-from attnlab.families.copying.spec import PairProxySpec
+from attnlab.families.copying.spec import CopyingSpec, PairProxySpec
+from attnlab.families.copying.task import Distribution
+from attnlab.families.copying.word_sets import Floats, SetMeasures, measure_sets
 from attnlab.lab.claims import Part, Preset
-from attnlab.lab.experiment import Order, Table
+from attnlab.lab.experiment import Setting, Table
+from attnlab.lab.outcomes import Outcome
 from attnlab.lab.rules import above, below, within
-from attnlab.lab.success import Setting
 from attnlab.pages.charts import COLOURS, panels
-from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec
 
 STEPS: dict[Preset, int] = {"quick": 500, "reduced": 1000, "paper": 1000}
 EVALUATIONS = (0, 10, 20, 50, 100, 200, 500, 1000)
@@ -30,96 +30,125 @@ SMALLEST = 1e-6
 """Smaller values of the probe are drawn here."""
 
 
-@dataclass(frozen=True)
-class ProxySetting:
-    """A distribution that the proxy is trained on, and the number of sets that its words fall into."""
-
-    setting: Setting
-    sets: int = 1
-
-    @property
-    def name(self) -> str:
-        return self.setting.name
-
-    @property
-    def chance(self) -> float:
-        """The share of output words whose own word would be the largest of its set by chance."""
-        return self.sets / self.setting.task.distribution.build().words
+def proxy_on(setting: Setting) -> Setting:
+    """The proxy of P3 2.3 with 256 numbers a word, batches of 128 pairs, Adam at 1e-3; measured ever more seldom."""
+    schedule: dict[Preset, Schedule] = {
+        preset: Schedule(
+            steps=steps, evaluations=tuple(step for step in EVALUATIONS if step <= steps), checkpoint_every=steps
+        )
+        for preset, steps in STEPS.items()
+    }
+    return Setting(
+        f"proxy, {setting.name}",
+        lambda seed: setting.spec(seed).model_copy(update={"model": PairProxySpec()}),
+        SEEDS,
+        schedule,
+    )
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """One seed of the proxy on one distribution."""
+    """One seed of the proxy on a distribution whose words fall into ``sets`` sets, and what its table says."""
 
-    proxy: ProxySetting
-    seed: int
-    run: Trained
+    outcome: Outcome
+    sets: int
     measured: SetMeasures
 
+    @property
+    def setting(self) -> str:
+        """The distribution's name."""
+        return self.outcome.setting
 
-def seeds_of_proxies(order: Order) -> list[int]:
-    """The seeds of the proxies that are asked for."""
-    return order.first(range(SEEDS[order.preset]))
+    @property
+    def distribution(self) -> Distribution:
+        assert self.outcome.spec is not None
+        assert isinstance(self.outcome.spec.task, CopyingSpec)
+        return self.outcome.spec.task.distribution.build()
 
-
-def make_proxy_spec(proxy: ProxySetting, seed: int) -> RunSpec:
-    """The proxy of P3 2.3 with 256 numbers a word, batches of 128 pairs, Adam at 1e-3."""
-    return RunSpec(task=proxy.setting.task, model=PairProxySpec(), init_seed=seed, data_seed=seed)
-
-
-def make_proxy_job(proxy: ProxySetting, seed: int, preset: Preset) -> Job:
-    """One proxy, measured ever more seldom."""
-    steps = STEPS[preset]
-    evaluations = tuple(step for step in EVALUATIONS if step <= steps)
-    schedule = Schedule(steps=steps, evaluations=evaluations, checkpoint_every=steps)
-    return Job(f"proxy, {proxy.name}, seed {seed}", make_proxy_spec(proxy, seed), schedule)
+    @property
+    def chance(self) -> float:
+        """The share of output words whose own word would be the largest of its set by chance."""
+        return self.sets / self.distribution.words
 
 
-def read_fitted(proxy: ProxySetting, seed: int, run: Trained) -> Fitted:
+def read_fitted(outcome: Outcome, sets: int) -> Fitted:
     """A trained proxy and what its table says, against its start."""
-    return Fitted(proxy, seed, run, measure_sets(read_theta(run, 0), read_theta(run, run.step), proxy.sets))
+    run = outcome.run
+    return Fitted(outcome, sets, measure_sets(read_theta(run, 0), read_theta(run, run.step), sets))
 
 
-# --- tables
+def read_theta(run: Trained, step: int) -> Floats:
+    """theta (inputs, outputs) as a run of the proxy kept it at an evaluation."""
+    assert run.run is not None
+    table = run.run.fields(step)
+    return np.stack([np.asarray(table[name], dtype=np.float64) for name in table.column_names], 1)
+
+
+# --- rules
+
+
+def separates_sets(group: Sequence[Fitted]) -> Part:
+    """Holds if the probe is higher at words of the right set than of the other: interval over seeds above 0."""
+    apart = [one.measured.separation for one in group if one.measured.separation is not None]
+    detail = f"The probe is {np.mean(apart or 0):.4f} higher at words of the right set."
+    return above("the proxy separates the sets", apart, 0.0, detail)
+
+
+def blind_inside_sets(group: Sequence[Fitted]) -> Part:
+    """Holds if the right word is the largest of its set as often as by chance: interval within 2 points of it."""
+    top, chance = [one.measured.top for one in group], group[0].chance if group else 0.0
+    detail = (
+        f"The right word is the largest of its set in {np.mean(top or 0):.2%} of the cases, by chance in {chance:.2%}."
+    )
+    return within("the proxy does not separate words", top, chance, POINTS, detail)
+
+
+def flat(group: Sequence[Fitted]) -> tuple[Part, Part]:
+    """Whether the proxy trained on permutations has the same probe at every position, its random start apart."""
+    added, right = [one.measured.added for one in group], [one.measured.right for one in group]
+    start = np.mean([one.measured.spread_start for one in group] or 0)
+    detail = f"Its spread over positions is {np.mean(added or 0):.2%} of the mean; the random start has {start:.1%}."
+    there = f"The probe there differs by {np.mean(right or 0):+.2%} from its mean over positions."
+    return (
+        below("what training adds", added, FLAT, detail),
+        within("the right position", right, 0.0, FLAT, there),
+    )
+
+
+# --- tables, figure, words
 
 
 def proxy_table(fitted: Sequence[Fitted]) -> Table:
     """A row for each distribution: what the proxy learned, mean over seeds."""
     table = []
-    for name in dict.fromkeys(one.proxy.name for one in fitted):
-        group = [one for one in fitted if one.proxy.name == name]
-        proxy = group[0].proxy
+    for name in dict.fromkeys(one.setting for one in fitted):
+        group = [one for one in fitted if one.setting == name]
         seeds = [seed_row(one) for one in group]
         averages = {key: _mean([row[key] for row in seeds]) for key in seeds[0] if key not in ("setting", "seed")}
         table.append(
             {
                 "setting": name,
                 "seeds": len(group),
-                "updates": group[0].run.step,
-                "least_loss": log(proxy.setting.task.distribution.build().length),  # each output word as likely
-                "chance": proxy.chance,
+                "updates": group[0].outcome.run.step,
+                "least_loss": log(group[0].distribution.length),  # each output word as likely
+                "chance": group[0].chance,
                 **averages,
             }
         )
     return table
 
 
-def seed_row(one: Fitted) -> dict[str, object]:
+def seed_row(one: Fitted) -> dict[str, Any]:
     """What one seed of the proxy learned."""
     measured = one.measured
     return {
-        "setting": one.proxy.name,
-        "seed": one.seed,
-        "loss": one.run.rows[-1]["loss"],
+        "setting": one.setting,
+        "seed": one.outcome.seed,
+        "loss": one.outcome.run.rows[-1]["loss"],
         **vars(measured),
         "right": measured.right,
         "separation": measured.separation,
     }
-
-
-def curve_rows(fitted: Sequence[Fitted]) -> Table:
-    """Every measurement of every proxy."""
-    return [{"setting": one.proxy.name, "seed": one.seed, **row} for one in fitted for row in one.run.rows]
 
 
 def _mean(values: Sequence[object]) -> float | None:
@@ -127,8 +156,8 @@ def _mean(values: Sequence[object]) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def tell_proxies(table: Table) -> str:
-    """What the proxies learned, in plain words."""
+def proxies_in_words(table: Table) -> str:
+    """What the proxies learned, as sentences."""
     sentences = []
     for row in table:
         sentence = (
@@ -150,45 +179,11 @@ def compared(right: float) -> str:
     return f"{abs(right):.1%} {'above' if right >= 0 else 'below'} the mean of its set"
 
 
-# --- claims
-
-
-def separates_sets(group: Sequence[SetMeasures]) -> Part:
-    """Holds if the probe is higher at words of the right set than of the other: interval over seeds above 0."""
-    apart = [one.separation for one in group if one.separation is not None]
-    told = f"The probe is {np.mean(apart or 0):.4f} higher at words of the right set."
-    return above("the proxy separates the sets", apart, 0.0, told)
-
-
-def blind_inside_sets(group: Sequence[SetMeasures], chance: float) -> Part:
-    """Holds if the right word is the largest of its set as often as by chance: interval within 2 points of it."""
-    top = [one.top for one in group]
-    told = (
-        f"The right word is the largest of its set in {np.mean(top or 0):.2%} of the cases, by chance in {chance:.2%}."
-    )
-    return within("the proxy does not separate words", top, chance, POINTS, told)
-
-
-def flat(group: Sequence[SetMeasures]) -> tuple[Part, Part]:
-    """Whether the proxy trained on permutations has the same probe at every position, its random start apart."""
-    added, right = [one.added for one in group], [one.right for one in group]
-    start = np.mean([one.spread_start for one in group] or 0)
-    told = f"Its spread over positions is {np.mean(added or 0):.2%} of the mean; the random start has {start:.1%}."
-    there = f"The probe there differs by {np.mean(right or 0):+.2%} from its mean over positions."
-    return (
-        below("what training adds", added, FLAT, told),
-        within("the right position", right, 0.0, FLAT, there),
-    )
-
-
-# --- figures
-
-
 def proxy_figure(fitted: Sequence[Fitted]) -> alt.FacetChart:
     """A dot for each seed: the trained proxy's probe at the right word, at others of its set, at those of the other."""
     kinds = {"its own word": "own", "another word of its set": "same_set", "a word of the other set": "other_set"}
     rows: list[Mapping[str, object]] = [
-        {"setting": one.proxy.name, "seed": one.seed, "input word": kind, "probe": max(value, SMALLEST)}
+        {"setting": one.setting, "seed": one.outcome.seed, "input word": kind, "probe": max(value, SMALLEST)}
         for one in fitted
         for kind, field in kinds.items()
         if (value := getattr(one.measured, field)) is not None
