@@ -1,14 +1,17 @@
 """Several heads (P3 5.2, Figure 2 right): they help by luck of initialisation, not by what they can express.
 
 A start of a single head is good or bad: it learns permutations within 200 updates or it does not, whatever the data
-seed. Networks of eight heads are put together from starts whose label is known, or from random ones.
+seed. Networks of eight heads are put together from starts whose label is known, or from random ones. Which runs these
+are is in `heads`, tables and figures are in `report`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import altair as alt
+import numpy as np
 
-from attnlab.experiments.multihead.figures import accuracy_curves, failures_by_heads, heads_alone
 from attnlab.experiments.multihead.heads import (
     BODY,
     DATA_SEEDS,
@@ -17,37 +20,49 @@ from attnlab.experiments.multihead.heads import (
     SCALES,
     SCENARIOS,
     TEXT,
+    Group,
+    Start,
     Variant,
     combination_jobs,
-    screen,
+    confirmed_heads,
+    make_spec,
+    planned,
     screening_job,
     several,
 )
-from attnlab.experiments.multihead.heads_claims import (
-    all_learn,
-    as_accurate,
-    falls_geometrically,
-    keeps_accuracy,
-    nearly_always,
-    none_learns,
-)
-from attnlab.experiments.multihead.tables import (
-    Group,
+from attnlab.experiments.multihead.report import (
+    accuracy_curves,
     failure_rows,
+    failures_by_heads,
     head_row,
-    pruning_rows,
-    success_rows,
-    tell,
+    heads_alone,
+    in_words,
+    success_row,
 )
-from attnlab.lab.claims import Finding, Part
-from attnlab.lab.experiment import Experiment, Order, Result, Table
-from attnlab.lab.smaller import undecided
-from attnlab.lab.success import ALWAYS, WITHIN, Outcome, curve_table
+from attnlab.families.copying.pruning import Pruned, prune
+from attnlab.families.copying.spec import CopyingSpec
+from attnlab.families.registry import build_problem
+from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
+from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned
+from attnlab.lab.rules import LEAST, all_of, higher, missing, none_of
+from attnlab.models.seq2seq import Seq2Seq
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
+from attnlab.seeds import numpy_generator
+from attnlab.stats.bootstrap import bootstrap_difference, bootstrap_interval
+from attnlab.stats.geometric import Geometric, fit_geometric
+from attnlab.stats.rates import wilson
 
-TEXT_COMBINATIONS = 10
-"""Combinations of the text's variant on which "always" and "never" can be said to hold: half of the released one's."""
+COMBINATIONS = {RELEASED: LEAST, TEXT: 10}
+"""Combinations of a variant on which "always" and "never" can be said to hold."""
+NEARLY_ALWAYS = 0.8
+MARGIN = 0.02
+"""Accuracies that differ by no more than this are the same."""
+FEWEST = 5
+"""Fewest networks on each side when accuracies are compared."""
+SEQUENCES = 100
+"""Fresh sequences on which the best head is chosen, and as many others on which pruned networks are measured."""
 
 
 class Multihead(Experiment):
@@ -56,169 +71,271 @@ class Multihead(Experiment):
     name = "multihead"
     title = "Why several heads help: luck of initialisation"
     source = "P3 5.2, Figure 2 right"
+    decides_at = ("reduced", "paper")
 
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
-        jobs = []
-        for variant in SAMPLES[order.preset]:
-            found, combinations = _planned(order, variant, done)
-            jobs += found
-            jobs += combinations.values()
-        return jobs
+        plans = [planned(order, variant, done) for variant in SAMPLES[order.preset]]
+        return [job for screened, combined in plans for job in (*screened.jobs, *combined.values())]
 
     def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
         """The plan of a variant whose heads are known; of the others as many heads screened as may be, and all of them
         confirmed: each may turn out neither good nor bad.
         """
-        jobs = []
-        scale = SCALES[order.preset]
+        jobs, scale = [], SCALES[order.preset]
         for variant, sample in SAMPLES[order.preset].items():
-            found, combinations = _planned(order, variant, done)
-            if combinations:
-                jobs += [*found, *combinations.values()]
-                continue
-            for head in range(sample.limit):
-                jobs += [screening_job(scale, variant, head, seed, whole=True) for seed in DATA_SEEDS]
-            jobs += combination_jobs(order, variant, range(sample.bad), range(sample.good)).values()
+            screened, combined = planned(order, variant, done)
+            alone = screened.jobs
+            if not combined:
+                pairs = [(head, seed) for head in range(sample.limit) for seed in DATA_SEEDS]
+                alone = [screening_job(scale, variant, head, seed, whole=True) for head, seed in pairs]
+                combined = combination_jobs(order, variant, range(sample.bad), range(sample.good))
+            jobs += [*alone, *combined.values()]
         return jobs
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        groups = [_group(order, variant, done) for variant in SAMPLES[order.preset]]
-        heads = SCALES[order.preset].heads
-        pruning = [row for group in groups for row in pruning_rows(group)]
-        failures = [row for group in groups for row in failure_rows(group, heads)]
-        success = [row for group in groups for row in success_rows(group)]
-        curves = [
-            {"variant": group.variant.name, **row}
-            for group in groups
-            for outcomes in group.outcomes.values()
-            for row in curve_table(outcomes)
+    def outcomes(self, order: Order, done: Mapping[str, Trained]) -> Iterator[Outcome]:
+        """Heads alone on each data seed, then combinations; settings are named as in `setting_of`."""
+        for variant in SAMPLES[order.preset]:
+            screened, combined = planned(order, variant, done)
+            for start in screened.starts:
+                for seed, run in start.runs.items():
+                    spec = make_spec(SCALES[order.preset], variant, [start.head], seed)
+                    yield Outcome(setting_of(variant, seed), start.head, run, spec)
+            for (setting, number), job in combined.items():
+                yield Outcome(setting_of(variant, setting), number, done[job.spec.id], job.spec)
+
+    # --- measures
+
+    def measure(self, runs: Runs) -> None:
+        self.groups = [self.group(variant, runs) for variant in SAMPLES[self.order.preset]]
+        self.pruning = [row for group in self.groups for row in pruning_rows(group)]
+
+    def group(self, variant: Variant, runs: Runs) -> Group:
+        """What the runs of a variant say."""
+        sample, heads = SAMPLES[self.order.preset][variant], SCALES[self.order.preset].heads
+        alone = {seed: {one.seed: one for one in runs[setting_of(variant, seed)]} for seed in DATA_SEEDS}
+        starts = [
+            Start(head, {seed: group[head].run for seed, group in alone.items() if head in group})
+            for head in alone[DATA_SEEDS[0]]
         ]
-        findings = decide(groups, pruning, heads)
-        return Result(
-            summary=tell(groups, success, pruning, heads),
-            tables={
-                "success": success,
-                "failures": failures,
-                "heads": [head_row(group, start) for group in groups for start in group.starts],
-                "pruning": pruning,
-                "curves": curves,
-            },
-            figures=figures(groups, curves, failures, pruning),
-            findings=undecided(findings) if order.preset == "quick" else findings,
-            notes=notes(order),
-            seeds={
-                f"{group.variant.name}, {label} heads": heads
-                for group in groups
-                for label, heads in (("good", group.good), ("bad", group.bad))
-            },
-        )
+        # A sample of fixed size: heads screened beyond it were screened because of what came before.
+        singles = [replace(one, setting=several(1)) for one in alone[DATA_SEEDS[0]].values()][: sample.singles]
+        outcomes = {several(1): singles} | {
+            name: [replace(one, setting=name) for one in runs[setting_of(variant, name)]]
+            for name in (*map(several, sample.several), *SCENARIOS)
+        }
+        random = {several(k): k for k in range(1, heads)} | {"all random": heads}
+        failures = {
+            k: (len(group) - sum(learned(group)), len(group))
+            for name, k in random.items()
+            if (group := outcomes.get(name))
+        }
+        good, bad = confirmed_heads(starts, "good", sample.good), confirmed_heads(starts, "bad", sample.bad)
+        return Group(variant, starts, good, bad, outcomes, failures, fit_geometric(failures) if failures else None)
 
+    # --- rules
 
-def _planned(
-    order: Order, variant: Variant, done: Mapping[str, Trained]
-) -> tuple[list[Job], dict[tuple[str, int], Job]]:
-    """The jobs of screening, good heads taken on to step 200, and those of combinations once the heads are known."""
-    scale, sample = SCALES[order.preset], SAMPLES[order.preset][variant]
-    screened = screen(scale, variant, sample, done)
-    if not screened.over:
-        return screened.jobs, {}
-    good, bad = screened.heads("good", sample.good), screened.heads("bad", sample.bad)
-    whole = {job.spec.id: job for job in (screening_job(scale, variant, h, DATA_SEEDS[0], whole=True) for h in good)}
-    jobs = [whole.get(job.spec.id, job) for job in screened.jobs]
-    return jobs, combination_jobs(order, variant, bad, good)
+    @claim("heads-all-bad")
+    def bad_heads_fail(self) -> Iterator[Part]:
+        for group in self.groups:
+            least = COMBINATIONS[group.variant]
+            yield none_of(group.name, learned(group.outcomes["all bad"]), least=least, over="combinations")
 
+    @claim("heads-one-good")
+    def one_good_head_suffices(self) -> Iterator[Part]:
+        for group in self.groups:
+            least = COMBINATIONS[group.variant]
+            yield all_of(group.name, learned(group.outcomes["one good"]), least=least, over="combinations")
 
-def _group(order: Order, variant: Variant, done: Mapping[str, Trained]) -> Group:
-    scale, sample = SCALES[order.preset], SAMPLES[order.preset][variant]
-    screened = screen(scale, variant, sample, done)
-    good, bad = screened.heads("good", sample.good), screened.heads("bad", sample.bad)
-    jobs = combination_jobs(order, variant, bad, good)
-    outcomes: dict[str, list[Outcome]] = {several(1): [], **{several(k): [] for k in sample.several}}
-    outcomes |= {scenario: [] for scenario in SCENARIOS}
-    # A sample of fixed size: heads screened beyond it were screened because of what came before.
-    for start in screened.starts[: sample.singles]:
-        outcomes[several(1)].append(Outcome(several(1), start.head, start.runs[DATA_SEEDS[0]]))
-    for (setting, run), job in jobs.items():
-        outcomes[setting].append(Outcome(setting, run, done[job.spec.id]))
-    return Group(variant, screened.starts, good, bad, outcomes, jobs)
+    @claim("heads-random")
+    def random_heads_learn(self) -> Iterator[Part]:
+        for group in self.groups:
+            if group.variant is RELEASED:
+                yield nearly_always("eight random heads learn", learned(group.outcomes["all random"]))
+                yield falls_geometrically("failure falls off as q^K", group.failures, group.law)
 
+    @claim("heads-not-expressiveness")
+    def one_head_is_as_accurate(self) -> Iterator[Part]:
+        """Good heads alone against random heads together, both at step 200."""
+        for group in self.groups:
+            ours, theirs = group.alone_at_end(), group.together_at_end()
+            if min(len(ours), len(theirs)) < FEWEST:
+                few = f"{len(ours)} and {len(theirs)} networks; at least {FEWEST} each are needed."
+                yield missing(group.name, "networks", few)
+                continue
+            interval = bootstrap_difference(ours, theirs)
+            detail = f"Mean accuracy {np.mean(ours):.4f} of {len(ours)} against {np.mean(theirs):.4f} of {len(theirs)}."
+            difference = float(np.mean(ours) - np.mean(theirs))
+            yield Part(group.name, same(interval), difference, interval, "networks", detail)
 
-# --- words and claims
+    @claim("heads-prunable")
+    def best_head_alone_is_as_accurate(self) -> Iterator[Part]:
+        """Each network pruned to its best head against itself whole."""
+        for group in self.groups:
+            best = [row for row in self.pruning if row["variant"] == group.name and row["best"]]
+            if len(best) < FEWEST:
+                few = f"{len(best)} networks have learned; at least {FEWEST} are needed."
+                yield missing(group.name, "networks", few)
+                continue
+            pruned, whole = ([row[name] for row in best] for name in ("best_accuracy", "whole"))
+            lost = np.subtract(pruned, whole)
+            detail = (
+                f"Mean accuracy {np.mean(pruned):.3f} with the best head alone against {np.mean(whole):.3f} of the "
+                f"same {len(pruned)} networks whole."
+            )
+            interval = bootstrap_interval(lost)
+            yield Part(group.name, same(interval), float(lost.mean()), interval, "networks", detail)
 
+    # --- tables, figures, words
 
-def notes(order: Order) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    told = [
-        f"One body (seed {BODY}) is shared by all networks, so intervals are over heads and data, for this body.",
-        "Every combination has data of its own, on which no head was screened; the released code trains all of them on "
-        "the data of its first screening.",
-        "A head's score and projection have no bias here; in the released code they have one.",
-        "Accuracy is measured on 50 fresh sequences at every evaluation; in the released code on 400 fixed ones.",
-        "A single random head is one of the first screened, on the first data seed.",
-        "Pruned networks are measured on 100 fresh sequences; head and size of context are chosen on 100 others. A "
-        "head alone contributes to the context what it did before, or, for all, so many times that as there were "
-        "heads.",
-    ]
-    if order.preset == "quick":
-        told.append(
-            "quick: permutations of 12 words, 32 hidden units, combinations of three heads; it shows how the "
-            "experiment goes and decides nothing."
-        )
-    if order.preset == "reduced":
-        told.append(
-            "reduced: the released variant alone, without the text's; 10 bad and 6 good heads instead of 14 and 8; 20 "
-            "runs instead of 60 with 1, 2 and 4 heads; networks with one good head, and those with random heads from "
-            "the eleventh on, end once they have learned."
-        )
-    if order.preset == "paper":
-        told.append("Single heads, and networks with 2 or 4 random heads, end once they have learned.")
-    return tuple(told)
+    def tables(self) -> Mapping[str, Table]:
+        settings = [(group.name, *pair) for group in self.groups for pair in group.outcomes.items() if pair[1]]
+        return {
+            "success": [success_row(*setting) for setting in settings],
+            "failures": [row for group in self.groups for row in failure_rows(group)],
+            "heads": [head_row(group.name, start) for group in self.groups for start in group.starts],
+            "pruning": self.pruning,
+        }
 
-
-def decide(groups: list[Group], pruning: Table, heads: int) -> tuple[Finding, ...]:
-    """The verdicts; `claims.toml` says the rules in words."""
-    least = {RELEASED: ALWAYS, TEXT: TEXT_COMBINATIONS}
-    parts: dict[str, list[Part]] = {}
-    for group in groups:
-        name, outcomes = group.variant.name, group.outcomes
-        parts.setdefault("heads-all-bad", []).append(none_learns(name, outcomes["all bad"], least[group.variant]))
-        parts.setdefault("heads-one-good", []).append(all_learn(name, outcomes["one good"], least[group.variant]))
-        if group.variant is RELEASED:
-            parts["heads-random"] = [
-                nearly_always("eight random heads learn", outcomes["all random"]),
-                falls_geometrically("failure falls off as q^K", group.failures(heads), ALWAYS),
+    def run_tables(self) -> dict[str, Table]:
+        """``curves``: every measurement of networks with random heads and of combinations."""
+        return {
+            "curves": [
+                {"variant": group.name, **row}
+                for group in self.groups
+                for outcomes in group.outcomes.values()
+                for row in curve_table(outcomes)
             ]
-        parts.setdefault("heads-not-expressiveness", []).append(
-            as_accurate(name, _alone_at_end(group), _together_at_end(group))
-        )
-        best = [row for row in pruning if row["variant"] == name and row["best"]]
-        parts.setdefault("heads-prunable", []).append(
-            keeps_accuracy(name, [row["best_accuracy"] for row in best], [row["whole"] for row in best])
-        )
-    return tuple(Finding(claim, tuple(found)) for claim, found in parts.items())
+        }
+
+    def figures(self) -> Figures:
+        """The paper's curves, failure against the number of heads, and heads alone."""
+        titles = {group.name: group.variant.title for group in self.groups}
+        drawn: dict[str, alt.TopLevelMixin] = {"curves": accuracy_curves(self.run_tables()["curves"], titles)}
+        if failures := self.tables()["failures"]:
+            drawn["failures"] = failures_by_heads(failures, titles)
+        if self.pruning:
+            drawn["pruning"] = heads_alone(self.pruning)
+        return drawn
+
+    def summary(self) -> str:
+        success = self.tables()["success"]
+        return " ".join(sentence for group in self.groups for sentence in in_words(group, success, self.pruning))
+
+    def notes(self) -> list[str]:
+        presets = {
+            "quick": "quick: permutations of 12 words, 32 hidden units, combinations of three heads; it shows how the "
+            "experiment goes and decides nothing.",
+            "reduced": "reduced: the released variant alone, without the text's; 10 bad and 6 good heads instead of "
+            "14 and 8; 20 runs instead of 60 with 1, 2 and 4 heads; networks with one good head, and those with random "
+            "heads from the eleventh on, end once they have learned.",
+            "paper": "Single heads, and networks with 2 or 4 random heads, end once they have learned.",
+        }
+        return [
+            f"One body (seed {BODY}) is shared by all networks, so intervals are over heads and data, for this body.",
+            "Every combination has data of its own, on which no head was screened; the released code trains all of "
+            "them on the data of its first screening.",
+            "A head's score and projection have no bias here; in the released code they have one.",
+            "Accuracy is measured on 50 fresh sequences at every evaluation; in the released code on 400 fixed ones.",
+            "A single random head is one of the first screened, on the first data seed.",
+            "Pruned networks are measured on 100 fresh sequences; head and size of context are chosen on 100 others. A "
+            "head alone contributes to the context what it did before, or, for all, so many times that as there were "
+            "heads.",
+            presets[self.order.preset],
+        ]
+
+    def seeds(self) -> dict[str, list[int]]:
+        return {
+            f"{group.name}, {label} heads": heads
+            for group in self.groups
+            for label, heads in (("good", group.good), ("bad", group.bad))
+        }
 
 
-def _alone_at_end(group: Group) -> list[float]:
-    """Accuracy at step 200 of the good heads alone."""
-    runs = [Outcome("", start.head, start.runs[DATA_SEEDS[0]]) for start in group.starts if start.head in group.good]
-    return [accuracy for run in runs if (accuracy := run.at(WITHIN, "accuracy")) is not None]
+def setting_of(variant: Variant, setting: str | int) -> str:
+    """What a setting of a variant is called; a number stands for single heads on that data seed."""
+    return f"{variant.name}: {setting if isinstance(setting, str) else f'heads alone, data seed {setting}'}"
 
 
-def _together_at_end(group: Group) -> list[float]:
-    """Accuracy at step 200 of the combinations of random heads that have learned."""
-    learners = [outcome for outcome in group.outcomes["all random"] if outcome.step is not None]
-    return [accuracy for outcome in learners if (accuracy := outcome.at(WITHIN, "accuracy")) is not None]
+# --- verdicts
 
 
-# --- figures
+def nearly_always(name: str, group: Sequence[bool]) -> Part:
+    """Holds if the success rate's lower bound is above 0.8; fails if its upper bound is below."""
+    count, n = sum(group), len(group)
+    if not n:
+        return missing(name, "combinations")
+    detail, interval = f"{count} of {n} combinations learned.", wilson(count, n)
+    return Part(name, higher(interval, NEARLY_ALWAYS), count / n, interval, "combinations", detail)
 
 
-def figures(groups: list[Group], curves: Table, failures: Table, pruning: Table) -> dict[str, alt.TopLevelMixin]:
-    """The paper's curves, failure against the number of heads, and heads alone."""
-    titles = {group.variant.name: group.variant.title for group in groups}
-    drawn: dict[str, alt.TopLevelMixin] = {"curves": accuracy_curves(curves, titles)}
-    if failures:
-        drawn["failures"] = failures_by_heads(failures, titles)
-    if pruning:
-        drawn["pruning"] = heads_alone(pruning)
-    return drawn
+def falls_geometrically(name: str, failures: Mapping[int, tuple[int, int]], law: Geometric | None) -> Part:
+    """Holds if the fit is not rejected, every failure rate's interval holds q^K, and q is neither 0 nor 1.
+
+    Needs at least three numbers of heads with at least 20 runs each; fails where the fit is rejected.
+    """
+    if law is None:
+        return missing(name, "runs")
+    intervals = {k: wilson(*pair) for k, pair in failures.items()}
+    met = all(low <= law.q**k <= high for k, (low, high) in intervals.items())
+    verdict: Verdict = "undecided"
+    if len(failures) >= 3 and all(n >= LEAST for _, n in failures.values()):
+        if law.goodness < 0.05:
+            verdict = "fails"
+        elif met and law.interval[0] > 0 and law.interval[1] < 1:
+            verdict = "holds"
+    counts = ", ".join(f"{failed} of {n} at K = {k}" for k, (failed, n) in failures.items())
+    detail = f"Failures: {counts}; q = {law.q:.2f}, goodness of fit p = {law.goodness:.2g}."
+    return Part(name, verdict, law.q, law.interval, "runs", detail)
+
+
+def same(interval: tuple[float, float] | None) -> Verdict:
+    """Holds if the whole interval lies within 2 points of 0; fails if it lies below -2."""
+    assert interval is not None  # five values have one
+    if interval[0] >= -MARGIN and interval[1] <= MARGIN:
+        return "holds"
+    return "fails" if interval[1] < -MARGIN else "undecided"
+
+
+# --- pruning
+
+
+def pruning_rows(group: Group) -> list[dict[str, Any]]:
+    """A row for each combination that learned, and has weights in the store, and each of its heads alone."""
+    rows = []
+    for outcome in (*group.outcomes["one good"], *group.outcomes["all random"]):
+        if outcome.step is None or (one := prune_run(outcome)) is None:
+            continue
+        rows += [
+            {
+                "variant": group.name,
+                "setting": outcome.setting,
+                "combination": outcome.seed,
+                "head": k,
+                "good": outcome.setting == "one good" and k == len(one.alone) - 1,
+                "whole": one.whole,
+                "alone": one.alone[k],
+                "for_all": one.for_all[k],
+                "best": k == one.best_head,
+                "best_accuracy": one.best,
+                "best_for_all": one.best_for_all,
+            }
+            for k in range(len(one.alone))
+        ]
+    return rows
+
+
+def prune_run(outcome: Outcome) -> Pruned | None:
+    """The newest weights that the store has of a run, pruned to each of its heads; None where it has none."""
+    checkpoint = None if outcome.run.run is None else outcome.run.run.latest()
+    if checkpoint is None:
+        return None
+    spec = outcome.spec
+    assert spec is not None
+    assert isinstance(spec.task, CopyingSpec)
+    network, task = build_problem(spec).model, spec.task.build()
+    assert isinstance(network, Seq2Seq)
+    network.load_state_dict(
+        {name.removeprefix("model."): value for name, value in checkpoint.tensors.items() if name.startswith("model.")}
+    )
+    purposes = ("choosing", "measuring")
+    return prune(network, *(task.batch(SEQUENCES, numpy_generator(spec.data_seed, "pruning", one)) for one in purposes))

@@ -8,16 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from attnlab.families.copying import starts
 from attnlab.families.copying.spec import CopyingSpec, PermutationsSpec, Seq2SeqSpec
+from attnlab.families.copying.success import EVERY, LEARNED, WITHIN, first_learned
 from attnlab.lab.claims import Preset
 from attnlab.lab.experiment import Order
-from attnlab.lab.success import EVERY, LEARNED, WITHIN, first_learned
+from attnlab.lab.outcomes import Outcome
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.seeds import numpy_generator
+from attnlab.stats.geometric import Geometric
 
 BODY = 0
 """The seed of the body that all heads start with."""
@@ -51,21 +54,17 @@ TEXT = Variant("text", "text: LSTM, heads summed", Seq2SeqSpec())
 
 
 @dataclass(frozen=True)
-class Scale:
+class Scale(starts.Scale):
     """How large task and network are, and how many heads a combination has."""
 
-    words: int = 40
-    hidden: int = 256
-    batch: int = 128
-    learning_rate: float = 1e-3
     heads: int = 8
 
 
 @dataclass(frozen=True)
 class Sample:
-    """How many runs of a variant: ``singles`` heads screened at least, ``limit`` at most, until ``bad`` and ``good``
-    are found; ``combinations`` of each scenario; ``several``: networks with K random heads, by K. ``whole``: how many
-    combinations of a scenario go on to step 200 when they have learned, all if None.
+    """How many runs of a variant: ``singles`` heads screened at least, ``limit`` at most, until so many ``bad`` and
+    ``good`` ones are known; ``combinations`` of each scenario; ``several``: networks with K random heads, by K.
+    ``whole``: how many combinations of a scenario go on to step 200 when they have learned, all if None.
     """
 
     singles: int
@@ -148,23 +147,24 @@ class Start:
         return "bad" if all(end.get(RELEASED_STEP, 1.0) < RELEASED_BAD for end in ends) else "mixed"
 
 
+def confirmed_heads(starts: Sequence[Start], label: Label, most: int) -> list[int]:
+    """The first confirmed heads of a label."""
+    return [start.head for start in starts if start.confirmed and start.label == label][:most]
+
+
 @dataclass(frozen=True)
 class Screened:
-    """How far screening has come: its jobs so far, the starts, and, once it is over, the heads for combinations."""
+    """How far screening has come: its jobs so far, the starts, and whether it is over."""
 
     jobs: list[Job]
     starts: list[Start]
     over: bool
 
-    def heads(self, label: Label, most: int) -> list[int]:
-        """The first confirmed heads of a label."""
-        return [start.head for start in self.starts if start.confirmed and start.label == label][:most]
-
 
 def screen(scale: Scale, variant: Variant, sample: Sample, done: Mapping[str, Trained]) -> Screened:
     """Screen heads in the order of their seeds until enough good and bad ones are confirmed, or ``limit`` is reached.
 
-    Which heads are confirmed follows from what was found on the first data seed, in the same order; what is still to be
+    Which heads are confirmed follows from how they did on the first data seed, in the same order; what is still to be
     trained is assumed to turn out as it began.
     """
     count = sample.singles
@@ -204,7 +204,7 @@ def random_heads(count: int, run: int) -> list[int]:
 def drawn_heads(
     scenario: Scenario, scale: Scale, variant: Variant, bad: Sequence[int], good: Sequence[int], run: int
 ) -> list[int] | None:
-    """The heads of combination number ``run``, a good one last; None where too few heads were found."""
+    """The heads of combination number ``run``, a good one last; None where there are too few such heads."""
     if scenario == "all random":
         return random_heads(scale.heads, run)
     goods = 1 if scenario == "one good" else 0
@@ -244,3 +244,49 @@ def combination_jobs(
 def several(count: int) -> str:
     """What networks with so many random heads are called."""
     return "1 random head" if count == 1 else f"{count} random heads"
+
+
+def planned(order: Order, variant: Variant, done: Mapping[str, Trained]) -> tuple[Screened, dict[tuple[str, int], Job]]:
+    """Screening, good heads taken on to step 200, and the jobs of combinations once the heads are known."""
+    scale, sample = SCALES[order.preset], SAMPLES[order.preset][variant]
+    screened = screen(scale, variant, sample, done)
+    if not screened.over:
+        return screened, {}
+    good = confirmed_heads(screened.starts, "good", sample.good)
+    bad = confirmed_heads(screened.starts, "bad", sample.bad)
+    whole = {job.spec.id: job for job in (screening_job(scale, variant, h, DATA_SEEDS[0], whole=True) for h in good)}
+    jobs = [whole.get(job.spec.id, job) for job in screened.jobs]
+    return Screened(jobs, screened.starts, over=True), combination_jobs(order, variant, bad, good)
+
+
+# --- what became of them
+
+
+@dataclass(frozen=True)
+class Group:
+    """All runs of one variant: the starts screened, and outcomes by setting, single random heads first.
+
+    ``failures``: how many networks of K random heads failed of how many, by K; ``law``: q^K, fitted to them.
+    """
+
+    variant: Variant
+    starts: list[Start]
+    good: list[int]
+    bad: list[int]
+    outcomes: dict[str, list[Outcome]]
+    failures: dict[int, tuple[int, int]]
+    law: Geometric | None
+
+    @property
+    def name(self) -> str:
+        return self.variant.name
+
+    def alone_at_end(self) -> list[float]:
+        """Accuracy at step 200 of the good heads alone."""
+        alone = [Outcome("", one.head, one.runs[DATA_SEEDS[0]]) for one in self.starts if one.head in self.good]
+        return [accuracy for outcome in alone if (accuracy := outcome.at(WITHIN, "accuracy")) is not None]
+
+    def together_at_end(self) -> list[float]:
+        """Accuracy at step 200 of the combinations of random heads that have learned."""
+        learners = [outcome for outcome in self.outcomes["all random"] if outcome.step is not None]
+        return [accuracy for outcome in learners if (accuracy := outcome.at(WITHIN, "accuracy")) is not None]

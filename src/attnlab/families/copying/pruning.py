@@ -1,22 +1,13 @@
 """Trained networks with several heads pruned to one of them: how well does each do alone?"""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 
 from attnlab.data.batch import PairBatch
 from attnlab.families.copying.metrics import pair_metrics
-from attnlab.families.copying.spec import CopyingSpec, Seq2SeqSpec
-from attnlab.families.registry import build_problem
 from attnlab.models.heads import pruned
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.runs.loop import Trained
-from attnlab.runs.spec import RunSpec
-from attnlab.seeds import numpy_generator
-
-SEQUENCES = 100
-"""Fresh sequences on which the best head is chosen, and as many others on which accuracies are measured."""
 
 
 @dataclass(frozen=True)
@@ -39,25 +30,10 @@ class Pruned:
         return (self.for_all if self.best_for_all else self.alone)[self.best_head]
 
 
-def prune(spec: RunSpec, run: Trained) -> Pruned | None:
-    """Prune the newest weights that the store has of a run to each of its heads; None where it has none."""
-    checkpoint = None if run.run is None else run.run.latest()
-    if checkpoint is None:
-        return None
-    network = build_problem(spec).model
-    assert isinstance(network, Seq2Seq)
-    network.load_state_dict(
-        {name.removeprefix("model."): value for name, value in checkpoint.tensors.items() if name.startswith("model.")}
-    )
-    return prune_network(network, *(_sequences(spec, purpose) for purpose in ("choosing", "measuring")))
-
-
-def prune_network(network: Seq2Seq, choosing: PairBatch, measuring: PairBatch) -> Pruned:
+def prune(network: Seq2Seq, choosing: PairBatch, measuring: PairBatch) -> Pruned:
     """Prune ``network`` to each of its heads, choose the best on one batch and measure all on the other."""
     heads = network.attention.heads
-    networks: Mapping[tuple[int, bool], Seq2Seq] = {
-        (k, for_all): pruned(network, k, for_all=for_all) for k in range(heads) for for_all in (False, True)
-    }
+    networks = {(k, for_all): pruned(network, k, for_all=for_all) for k in range(heads) for for_all in (False, True)}
     chosen = {key: _accuracy(one, choosing) for key, one in networks.items()}
     measured = {key: _accuracy(one, measuring) for key, one in networks.items()}
     best_head, best_for_all = max(chosen, key=lambda key: chosen[key])
@@ -68,12 +44,6 @@ def prune_network(network: Seq2Seq, choosing: PairBatch, measuring: PairBatch) -
         best_head,
         best_for_all,
     )
-
-
-def _sequences(spec: RunSpec, purpose: str) -> PairBatch:
-    assert isinstance(spec.task, CopyingSpec)
-    assert isinstance(spec.model, Seq2SeqSpec)
-    return spec.task.build().batch(SEQUENCES, numpy_generator(spec.data_seed, "pruning", purpose))
 
 
 @torch.no_grad()
