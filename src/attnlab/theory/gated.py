@@ -5,7 +5,7 @@ Gradient flow moves the weights apart at the rate p and the gate by what the wei
     dbeta0/dtau = -p        dbeta1/dtau = p        dp/dtau = D
 
 The system is linear and has a closed form. With p = sigmoid(a), or p the softmax of two logits, it is not, but one
-quantity is conserved and gives everything up to one integral. Derivations: docs/theory/gated.md.
+quantity is conserved and gives everything up to one integral. Derivations: docs/theory.md.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ With gamma_{i,o} = W_o . e_i and theta = softmax(gamma), as the size d of the em
     dtheta_{i,o}/dtau  ->  2/|O| (C_{i,o} - mean_o' C_{i,o'})
 
 The paper's equation 12 has the first limit for theta: it leaves out the 1/|O| of the softmax at a uniform start.
-Derivation, rate and constant of the convergence: docs/theory/initial-derivative.md.
+Derivation, rate and constant of the convergence: docs/theory.md.
 """
 
 from typing import Any

@@ -6,7 +6,7 @@ In the limit of a large dictionary and small steps a topic word's score s and th
 
 whatever the classifier, for m non-topic words in each sentence. With a fixed classifier of orthonormal columns both
 follow an ordinary differential equation. The identity from zero start is the released code's; general start values
-and the equation are our own derivation: docs/theory/norms.md.
+and the equation are our own derivation: docs/theory.md.
 """
 
 from collections.abc import Sequence
