@@ -9,12 +9,12 @@ import subprocess
 import sys
 import tempfile
 
+from attnlab.families.copying.spec import CopyingSpec, PermutationsSpec
 from attnlab.runs.engine import Job, LocalEngine
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
 from attnlab.runs.sweep import sweep
-from attnlab.runs.task_spec import CopyingSpec, PermutationsSpec
 
 UPDATES = 30
 TURNS = 3

@@ -17,12 +17,11 @@ from alignment import Figure
 from memory import peak_gigabytes
 
 from attnlab.data.labelled_text import load_corpus
+from attnlab.families.registry import build_problem
+from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
 from attnlab.probes.influence import text_influence
 from attnlab.runs.environment import keep_memory
-from attnlab.runs.model_spec import ClassifierSpec
-from attnlab.runs.problem import build_problem
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import LabelledTextSpec
 
 STEPS = 4000
 REVIEWS = 4000

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attnlab.runs.model_spec import SgdSpec, TopicModelSpec
-from attnlab.runs.problem import build_problem
+from attnlab.families.registry import build_problem
+from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
+from attnlab.runs.optimisers import SgdSpec
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import TopicsSpec
 
 
 @dataclass

@@ -1,17 +1,18 @@
 """attnlab: how attention learns. Whether it will be learned, when and why, and how far it may be trusted.
 
-A handful of names for scripts and notebooks; everything else is in the subpackages.
+The verbs are those of the command line; what they take and return is in the subpackages, specs in `attnlab.specs`.
 
->>> import attnlab, tempfile
->>> spec = attnlab.RunSpec(
-...     task=attnlab.CopyingSpec(distribution=attnlab.SelectionsSpec(length=4, words=6)),
-...     model=attnlab.Seq2SeqSpec(hidden=16),
+>>> import attnlab as al, tempfile
+>>> from attnlab import specs
+>>> spec = specs.RunSpec(
+...     task=specs.CopyingSpec(distribution=specs.SelectionsSpec(length=4, words=6)),
+...     model=specs.Seq2SeqSpec(hidden=16),
 ...     batch=8,
 ...     init_seed=0,
 ...     data_seed=0,
 ... )
 >>> with tempfile.TemporaryDirectory() as folder:
-...     run = attnlab.train(spec, attnlab.Schedule.every(5, steps=10), attnlab.RunStore(folder))
+...     run = al.train(spec, specs.Schedule.every(5, steps=10), al.RunStore(folder))
 >>> [int(row["step"]) for row in run.rows]
 [0, 5, 10]
 """
@@ -20,80 +21,71 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attnlab.data.sentence_pairs import SentencePairs
+    from attnlab.data.sentence_pairs import SentencePairs, read_pairs
+    from attnlab.data.texts import LabelledTexts, read_texts
     from attnlab.errors import AttnlabError
+    from attnlab.fields import ScoreField
+    from attnlab.lab.verbs import claims, run
     from attnlab.measures.compare import agreement
-    from attnlab.models.recurrent import Recurrent
-    from attnlab.models.seq2seq import Seq2Seq
+    from attnlab.probes.influence import influence
+    from attnlab.probes.leave_one_out import leave_one_out
+    from attnlab.probes.texts import attention, lexical
+    from attnlab.probes.view import Seen, View
     from attnlab.runs.loop import train
-    from attnlab.runs.model_spec import Seq2SeqSpec, SgdSpec, TopicModelSpec
-    from attnlab.runs.schedule import Schedule
-    from attnlab.runs.spec import RunSpec
     from attnlab.runs.store import RunStore
-    from attnlab.runs.task_spec import (
-        CopyingSpec,
-        IndependentSpec,
-        MixtureSpec,
-        PermutationSetsSpec,
-        PermutationsSpec,
-        SelectionsSpec,
-        TopicsSpec,
-        ZipfSpec,
-    )
     from attnlab.theory.aligner import align
     from attnlab.theory.forecast import forecast
 
     __version__: str
 
+_HOMES = {
+    # before training
+    "read_texts": "attnlab.data.texts",
+    "read_pairs": "attnlab.data.sentence_pairs",
+    "forecast": "attnlab.theory.forecast",
+    "align": "attnlab.theory.aligner",
+    # training
+    "train": "attnlab.runs.loop",
+    "RunStore": "attnlab.runs.store",
+    # what a model attends to, knows and depends on
+    "attention": "attnlab.probes.texts",
+    "lexical": "attnlab.probes.texts",
+    "influence": "attnlab.probes.influence",
+    "leave_one_out": "attnlab.probes.leave_one_out",
+    "agreement": "attnlab.measures.compare",
+    "View": "attnlab.probes.view",
+    "Seen": "attnlab.probes.view",
+    # the papers
+    "run": "attnlab.lab.verbs",
+    "claims": "attnlab.lab.verbs",
+    # nouns
+    "SentencePairs": "attnlab.data.sentence_pairs",
+    "LabelledTexts": "attnlab.data.texts",
+    "ScoreField": "attnlab.fields",
+    "AttnlabError": "attnlab.errors",
+}
+
 __all__ = [
     "AttnlabError",
-    "CopyingSpec",
-    "IndependentSpec",
-    "MixtureSpec",
-    "PermutationSetsSpec",
-    "PermutationsSpec",
-    "Recurrent",
-    "RunSpec",
+    "LabelledTexts",
     "RunStore",
-    "Schedule",
-    "SelectionsSpec",
+    "ScoreField",
+    "Seen",
     "SentencePairs",
-    "Seq2Seq",
-    "Seq2SeqSpec",
-    "SgdSpec",
-    "TopicModelSpec",
-    "TopicsSpec",
-    "ZipfSpec",
+    "View",
     "agreement",
     "align",
+    "attention",
+    "claims",
     "forecast",
+    "influence",
+    "leave_one_out",
+    "lexical",
+    "read_pairs",
+    "read_texts",
+    "run",
     "train",
 ]
-
-_HOMES = {
-    "AttnlabError": "attnlab.errors",
-    "CopyingSpec": "attnlab.runs.task_spec",
-    "IndependentSpec": "attnlab.runs.task_spec",
-    "MixtureSpec": "attnlab.runs.task_spec",
-    "PermutationSetsSpec": "attnlab.runs.task_spec",
-    "PermutationsSpec": "attnlab.runs.task_spec",
-    "Recurrent": "attnlab.models.recurrent",
-    "RunSpec": "attnlab.runs.spec",
-    "RunStore": "attnlab.runs.store",
-    "Schedule": "attnlab.runs.schedule",
-    "SelectionsSpec": "attnlab.runs.task_spec",
-    "SentencePairs": "attnlab.data.sentence_pairs",
-    "Seq2Seq": "attnlab.models.seq2seq",
-    "Seq2SeqSpec": "attnlab.runs.model_spec",
-    "SgdSpec": "attnlab.runs.model_spec",
-    "TopicModelSpec": "attnlab.runs.model_spec",
-    "TopicsSpec": "attnlab.runs.task_spec",
-    "ZipfSpec": "attnlab.runs.task_spec",
-    "agreement": "attnlab.measures.compare",
-    "align": "attnlab.theory.aligner",
-    "forecast": "attnlab.theory.forecast",
-    "train": "attnlab.runs.loop",
-}
 
 
 def __getattr__(name: str) -> Any:
@@ -102,8 +94,9 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("attnlab")
-    if name not in __all__:
-        raise AttributeError(f"module 'attnlab' has no attribute {name!r}; it offers {', '.join(__all__)}")
+    if name not in _HOMES:
+        hint = f"; attnlab.specs has {name}" if name.endswith(("Spec", "Schedule")) else ""
+        raise AttributeError(f"module 'attnlab' has no attribute {name!r}{hint}; it offers {', '.join(__all__)}")
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

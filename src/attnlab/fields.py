@@ -61,3 +61,14 @@ class ScoreField:
         if not 0 <= k < len(self):
             raise UsageError(f"The score field has no row {k}; its rows are 0 to {len(self) - 1}.")
         return self.values[self.offsets[k] : self.offsets[k + 1]]
+
+    def select(self, rows: NDArray[np.int64]) -> "ScoreField":
+        """Some rows, in the order named.
+
+        >>> ScoreField.from_rows([[1, 2], [3], [4, 5]]).select(np.array([2, 0])).values.tolist()
+        [4.0, 5.0, 1.0, 2.0]
+        """
+        lengths = self.lengths[rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], lengths)
+        return ScoreField(self.values[places], offsets)

@@ -32,6 +32,17 @@ _RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _WINDOWS_DEVICES = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]")
 
 
+def as_path(value: object, what: str = "A path") -> Path:
+    """``value`` as a path; what is none is refused in a sentence that begins with ``what`` it should be.
+
+    >>> as_path("runs").name
+    'runs'
+    """
+    if isinstance(value, str | os.PathLike):
+        return Path(os.fspath(value))
+    raise UsageError(f"{what} is given as text or a Path, not as {type(value).__name__} {value!r:.60}.")
+
+
 def is_run_id(name: str) -> bool:
     """Whether ``name`` is safe as a folder's name on every system: it cannot leave the folder it is put in."""
     return bool(_RUN_ID.fullmatch(name)) and not _WINDOWS_DEVICES.fullmatch(name)

@@ -1,6 +1,6 @@
 """What all specs are: frozen records, validated where they enter, told apart by what they say."""
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -39,12 +39,22 @@ class Record(BaseModel, metaclass=InASentence):
 
         Fields added later with a default that keeps the old behaviour leave old ids as they are.
         """
-        told: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
-            if name == "kind" or value != field.default:
-                told[name] = _plain(value)
-        return told
+            if name == "kind" or value != field.get_default(call_default_factory=True):
+                settings[name] = _plain(value)
+        return settings
+
+    def unseeded(self) -> Self:
+        """The same record without its random seeds: runs that differ in nothing else cost the same."""
+        return self
+
+
+class Spec(Record):
+    """A record that is one of several kinds, and is looked up by its kind (`attnlab.families.registry`)."""
+
+    kind: str
 
 
 def _plain(value: Any) -> Any:
@@ -57,7 +67,7 @@ def _plain(value: Any) -> Any:
 
 RecordType = TypeVar("RecordType", bound=BaseModel)
 
-TAGGED = ("task", "distribution", "model", "optimiser", "remedy")
+TAGGED = ("distribution", "optimiser")
 """Settings that are of several kinds: in a mistake's place their kind follows, which the reader need not be told."""
 
 
@@ -70,12 +80,12 @@ def validated(record: type[RecordType], values: Any) -> RecordType:
 
 
 def _sentence(record: Any, error: ValidationError) -> str:
-    """The first mistake: where it stands, what is wrong, and which keys there are if one is unknown."""
+    """The first mistake: where it is, what is wrong, and which keys there are if one is unknown."""
     first = error.errors()[0]
     where = first["loc"]
-    told = [str(part) for before, part in zip(("", *where), where, strict=False) if before not in TAGGED]
-    place = ".".join(told) or record.__name__
+    named = [str(part) for before, part in zip(("", *where), where, strict=False) if before not in TAGGED]
+    place = ".".join(named) or record.__name__
     known = ""
-    if first["type"] == "extra_forbidden":
+    if first["type"] == "extra_forbidden" and len(where) == 1:  # deeper, the keys are not this record's
         known = f"; known keys are {', '.join(record.model_fields)}"
     return f"{place}: {first['msg'].removeprefix('Value error, ').removesuffix('.')}{known}."

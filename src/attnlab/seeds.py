@@ -6,11 +6,14 @@ all. The global generators of Python, NumPy and PyTorch are never touched.
 """
 
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from attnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
 
 
 def _sequence(key: tuple[int | str, ...]) -> np.random.SeedSequence:
@@ -34,8 +37,10 @@ def numpy_generator(*key: int | str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(_sequence(key)))
 
 
-def torch_generator(*key: int | str) -> torch.Generator:
+def torch_generator(*key: int | str) -> "torch.Generator":
     """A PyTorch CPU generator that depends on ``key`` alone."""
+    import torch  # takes seconds to load, and a forecast or a statistic needs none of it
+
     generator = torch.Generator()
     generator.manual_seed(int(_sequence(key).generate_state(1, np.uint64)[0] >> 1))
     return generator

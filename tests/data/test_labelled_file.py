@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from attnlab.data.labelled_file import read_columns, read_labelled
+from attnlab.data.labelled_file import read_columns
+from attnlab.data.texts import read_texts
 from attnlab.errors import UsageError
 
 ROWS = [
@@ -60,7 +61,7 @@ def as_parquet(path):
 def test_every_format_gives_the_same_texts(tmp_path, name, write):
     path = tmp_path / name
     write(path)
-    read = read_labelled(path)
+    read = read_texts(path)
     assert content(read) == (TEXTS, LABELS)
     assert read.left_out == (4, 6, 7)
 
@@ -71,12 +72,12 @@ def test_packed_files_are_read(tmp_path, ending, opened):
     path = tmp_path / f"a.csv{ending}"
     with opened(path, "wb") as file:
         file.write((tmp_path / "a.csv").read_bytes())
-    assert content(read_labelled(path)) == (TEXTS, LABELS)
+    assert content(read_texts(path)) == (TEXTS, LABELS)
 
 
 def test_csv_keeps_lines_and_commas_inside_quotation_marks(tmp_path):
     (tmp_path / "a.csv").write_bytes(b'stars,review\r\n5,"two\nlines, and ""more"""\r\n1,poor\r\n')
-    texts, labels = content(read_labelled(tmp_path / "a.csv", "review", "stars"))
+    texts, labels = content(read_texts(tmp_path / "a.csv", text="review", label="stars"))
     assert (texts, labels) == ([["two", "lines", "and", "more"], ["poor"]], ["5", "1"])
 
 
@@ -90,7 +91,7 @@ def test_csv_keeps_lines_and_commas_inside_quotation_marks(tmp_path):
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["newline", "carriage-return"])
 def test_empty_lines_are_rows_that_are_left_out(tmp_path, name, lines, end):
     (tmp_path / name).write_bytes((end.join(lines) + end).encode())
-    read = read_labelled(tmp_path / name)
+    read = read_texts(tmp_path / name)
     assert content(read) == ([["one"], ["two", "lines"], ["last"]], ["x", "y", "y"])
     assert read.left_out == (2, 4, 5, 6, 8)
     assert read.rows.tolist() == [1, 3, 7]
@@ -114,7 +115,7 @@ def test_line_ends_make_no_rows_wherever_a_large_file_is_cut(tmp_path, end):
 
 def test_a_quotation_mark_in_tsv_swallows_nothing(tmp_path):
     (tmp_path / "a.tsv").write_text('text\tlabel\n"open\tx\nnext\ty\n', encoding="utf-8")
-    assert content(read_labelled(tmp_path / "a.tsv"))[1] == ["x", "y"]
+    assert content(read_texts(tmp_path / "a.tsv"))[1] == ["x", "y"]
 
 
 @given(rows=st.lists(st.tuples(st.text(), st.text(min_size=1)), min_size=1, max_size=8))
@@ -122,7 +123,7 @@ def test_any_text_survives_a_round_trip(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("round") / "a.jsonl"
     path.write_text("".join(json.dumps({"text": t, "label": x}) + "\n" for t, x in rows), encoding="utf-8")
     try:
-        read = read_labelled(path)
+        read = read_texts(path)
     except UsageError as error:
         assert "no row with words" in str(error)
         return
@@ -161,19 +162,19 @@ def test_any_text_survives_a_round_trip(tmp_path_factory, rows):
 def test_a_mistake_is_one_sentence(tmp_path, name, data, named):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(UsageError, match=named) as caught:
-        read_labelled(tmp_path / name)
+        read_texts(tmp_path / name)
     assert "\n" not in str(caught.value)
 
 
 def test_missing_files_lists_and_one_column_for_both(tmp_path):
     for name in ("a.csv", "a.parquet"):
         with pytest.raises(UsageError, match="There is no file"):
-            read_labelled(tmp_path / name)
+            read_texts(tmp_path / name)
     parquet.write_table(pa.table({"text": [["a"]], "label": ["x"]}), tmp_path / "a.parquet")
     with pytest.raises(UsageError, match="must hold texts or numbers"):
-        read_labelled(tmp_path / "a.parquet")
+        read_texts(tmp_path / "a.parquet")
     with pytest.raises(UsageError, match="cannot both be the column 'x'"):
-        read_labelled(tmp_path / "a.csv", "x", "x")
+        read_texts(tmp_path / "a.csv", text="x", label="x")
 
 
 def test_a_row_longer_than_any_block_is_read(tmp_path):

@@ -199,3 +199,49 @@ def test_reading_by_conventions(write):
     rules = Conventions(lower=True, strip_accents=True, tokenise=True, split_contractions=True)
     pairs = read_pairs(source, target, source_conventions=rules, target_conventions=Conventions(lower=True))
     assert words_of(pairs) == [(["le", "ecole", "."], ["the", "school."]), (["non"], ["no"])]
+
+
+# --- one file with both sides
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tsv", "id\tde\ten\n1\tdas Haus\tthe house\n2\tein Buch\ta book\n"),
+        ("a.csv", 'de,en\n"das Haus",the house\nein Buch,a book\n'),
+        ("a.jsonl", '{"de": "das Haus", "en": "the house"}\n{"de": "ein\\nBuch", "en": "a book"}\n'),
+    ],
+)
+def test_a_table_with_two_columns_is_as_good_as_two_files(write, name, text):
+    both = read_pairs(str(write(name, text)), columns=("de", "en"))
+    assert words_of(both) == words_of(read_pairs(write("x", "das Haus\nein Buch\n"), write("y", "the house\na book\n")))
+    assert words_of(both) == words_of(read_pairs(write("z", "das Haus ||| the house\nein Buch ||| a book\n")))
+
+
+def test_conventions_hold_for_columns_too(write):
+    pairs = read_pairs(
+        write("a.tsv", "source\ttarget\nDas HAUS\tThe House\n"), target_conventions=Conventions(lower=True)
+    )
+    assert (pairs.source_words, pairs.target_words) == (["Das", "HAUS"], ["the", "house"])
+
+
+def test_a_table_without_the_columns_or_with_one_twice_is_refused(write):
+    path = write("a.tsv", "de\ten\nx\ty\n")
+    with pytest.raises(UsageError, match=r"a\.tsv has no column 'source'; its columns are 'de', 'en'"):
+        read_pairs(path)
+    with pytest.raises(UsageError, match=r"^Source and target cannot both be the column 'de'\.$"):
+        read_pairs(path, columns=("de", "de"))
+    with pytest.warns(UserWarning, match=r"1 empty line: .*b\.tsv:2\."):
+        read_pairs(write("b.tsv", "source\ttarget\nx\ty\n\tz\n"))
+
+
+@pytest.mark.parametrize("sides", [(["das haus"],), (["das haus"], ["the house"]), ("das haus", "the house")])
+def test_texts_that_are_not_cut_into_words_are_refused(sides):
+    with pytest.raises(
+        UsageError, match=r"^The source sentence 'das haus' is one text; .* such as \[\['das', 'haus'\]\]"
+    ):
+        SentencePairs.from_tokens(*sides)
+    with pytest.raises(UsageError, match=r"^The target sentence 'the house' is one text"):
+        SentencePairs.from_tokens([["das", "haus"]], ["the house"])
+    with pytest.raises(UsageError, match="there are 1 and 0"):
+        SentencePairs.from_tokens([["das", "haus"]])

@@ -1,13 +1,14 @@
 """The copying experiment: its plan, and verdicts on outcomes whose answer is known."""
 
 import pytest
+from tests.lab.drawn import drawn
 
 from attnlab.errors import UsageError
-from attnlab.experiments.copying import experiment as copying
 from attnlab.experiments.copying.experiment import INDEPENDENT, PERMUTATIONS, SELECTIONS, SUBSTITUTED, Copying
+from attnlab.families.copying.success import first_learned
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order, check_order
-from attnlab.lab.success import Outcome, first_learned
+from attnlab.lab.outcomes import Outcome
 from attnlab.runs.loop import Trained
 
 
@@ -29,8 +30,12 @@ def group(setting, steps):
     return [outcome(setting, seed, step) for seed, step in enumerate(steps)]
 
 
+def story(*groups):
+    return Copying().story(Order("paper"), [o for g in groups for o in g])
+
+
 def verdicts(*groups):
-    findings = copying.decide([o for g in groups for o in g])
+    findings = story(*groups).findings()
     return {f.claim: f.verdict for f in findings}, {(f.claim, p.name): p for f in findings for p in f.parts}
 
 
@@ -76,13 +81,14 @@ def test_learning_after_step_200_is_failure_but_told_with_what_attention_does_at
     late = [outcome(PERMUTATIONS, seed, 300, last=1000) for seed in range(4)]
     never = [outcome(PERMUTATIONS, 4, None, last=1000)]
     late[0].run.rows[-1]["attention_accuracy"] = 0.9
-    row = copying.success_table(late + never)[0]
+    followed = story(late, never)
+    row = followed.tables()["success"][0]
     assert row["learned"] == 0
     assert (row["continued"], row["learned_by_1000"], row["median_late_step"]) == (5, 4, 300)
     assert row["attending_at_1000"] == 1
-    told = copying.tell([row])
-    assert "Of the 5 others, 4 had learned by step 1000 (median step 300); at step 1000 1 of them attended" in told
-    seed = copying.seed_row(late[0])
+    said = "Of the 5 others, 4 had learned by step 1000 (median step 300); at step 1000 1 of them attended"
+    assert said in followed.summary()
+    seed = followed.run_row(late[0])
     assert (seed["accuracy_200"], seed["accuracy_1000"], seed["attention_1000"]) == (0.5, 1.0, 0.9)
 
 
@@ -120,7 +126,7 @@ def test_presets_have_their_seeds_and_fewer_when_asked(preset, count):
 
 def test_it_decides_every_claim_of_the_registry_that_names_it():
     named = {claim.id for claim in load_claims() if "copying" in claim.experiments}
-    assert {finding.claim for finding in copying.decide(group(PERMUTATIONS, [1]) + EASY)} == named
+    assert set(Copying.rules()) == named
 
 
 @pytest.mark.parametrize(
@@ -129,3 +135,23 @@ def test_it_decides_every_claim_of_the_registry_that_names_it():
 def test_bad_orders_are_refused(preset, seeds, named):
     with pytest.raises(UsageError, match=named):
         check_order(preset, seeds)
+
+
+def test_every_figure_draws_the_column_it_names():
+    runs = [outcome(PERMUTATIONS, 0, None, last=1000), outcome(SELECTIONS, 1, 40)]
+    for one in runs:
+        for row in one.run.rows:
+            row |= {"probe_accuracy": row["step"] / 2000, "attention_accuracy": row["step"] / 4000}
+    figures = story(runs).figures()
+    assert list(figures) == ["curves", "knowledge", "continued"]
+    curves = drawn(figures["curves"])
+    assert {(row["setting"], row["step"]): row["accuracy"] for row in curves}[SELECTIONS.name, 40] == 1.0
+    assert max(row["step"] for row in curves) == 200
+    assert figures["curves"].to_dict()["spec"]["encoding"]["y"]["field"] == "accuracy"
+    for row in drawn(figures["knowledge"]):
+        assert row["share"] == row["step"] / {"lexical probe": 2000, "attention": 4000}[row["what"]]
+    later = drawn(figures["continued"])
+    assert {row["setting"] for row in later} == {PERMUTATIONS.name}
+    for row in later:
+        right = 0.5 if row["what"] == "token accuracy" else row["step"] / 4000
+        assert row["share"] == right

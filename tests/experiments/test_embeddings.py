@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import pytest
+from attnlab.experiments.texts.classification import Size
 from tests.news import BUSINESS, WORLD, write_news
 
 from attnlab.data.labelled_text import load_corpus
@@ -11,11 +12,10 @@ from attnlab.errors import UsageError
 from attnlab.experiments.embeddings import experiment as embeddings
 from attnlab.experiments.embeddings.experiment import Embeddings
 from attnlab.experiments.texts import classification
-from attnlab.experiments.texts.classification import Size
+from attnlab.families.registry import build_problem
 from attnlab.lab.conduct import conduct
 from attnlab.lab.experiment import Order
 from attnlab.runs.engine import LocalEngine
-from attnlab.runs.problem import build_problem
 from attnlab.runs.store import RunStore
 
 TINY = Size({"reference": 1, "comparison": 1, "uniform": 1, "frozen": 1, "proxy": 1}, 10, 1, 16)

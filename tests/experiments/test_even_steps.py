@@ -4,32 +4,34 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.lab.ended import group, trained
+from tests.lab.drawn import views
+from tests.lab.ended import after, group, trained
 
-from attnlab.experiments.even_steps import experiment as even_steps
-from attnlab.experiments.even_steps.experiment import EVEN, EvenSteps
-from attnlab.experiments.permuting.experiment import RANDOM, Permuting
+from attnlab.experiments.even_steps.experiment import EVEN, RANDOM, EvenSteps
+from attnlab.experiments.permuting.experiment import Permuting
+from attnlab.families.copying.orders import distance
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.lab.recall import recall
 from attnlab.lab.registry import find_experiment
 from attnlab.runs.loop import Trained
 
-RESULTS = Path(__file__).parents[3] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def test_even_steps_move_by_as_much_at_every_output():
-    for kind, by in zip(EVEN, (3, 7), strict=True):
-        order = np.array(kind.order(0))
+    for setting, by in zip(EVEN, (3, 7), strict=True):
+        order = setting.spec(0).task.order
         assert sorted(order) == list(range(40))
-        assert set(np.diff(order) % 40) == {by}
-        assert 10 < kind.distance(0) < 15
+        assert set(np.diff(np.array(order)) % 40) == {by}
+        assert 10 < distance(order) < 15
 
 
 @pytest.mark.parametrize(("preset", "count"), [("quick", 2), ("reduced", 16), ("paper", 36)])
 def test_presets_have_their_seeds_and_say_what_they_leave_out(preset, count):
     assert len(find_experiment("even-steps").at_most(Order(preset), {})) == count
-    assert any(note.startswith(preset) for note in even_steps.notes(Order(preset))) == (preset != "paper")
+    notes = after(EvenSteps(), [], preset).notes()
+    assert any(note.startswith(preset) for note in notes) == (preset != "paper")
 
 
 def test_random_orders_are_those_of_permuting_and_its_result_spares_training_them():
@@ -54,15 +56,15 @@ def test_random_orders_are_those_of_permuting_and_its_result_spares_training_the
     ],
 )
 def test_even_steps_are_compared_with_random_orders(even, random, verdict):
-    outcomes = [one for kind in EVEN for one in group(kind, even)] + group(RANDOM, random)
-    (finding,) = even_steps.decide(outcomes, 300)
+    outcomes = [one for setting in EVEN for one in group(setting, even)] + group(RANDOM, random)
+    (finding,) = after(EvenSteps(), outcomes).findings()
     assert finding.verdict == verdict
     assert {part.verdict for part in finding.parts} == {verdict}
 
 
 def test_it_decides_every_claim_of_the_registry_that_names_it():
     named = {claim.id for claim in load_claims() if "even-steps" in claim.experiments}
-    assert {finding.claim for finding in even_steps.decide([], 300)} == named
+    assert {finding.claim for finding in after(EvenSteps(), []).findings()} == named
 
 
 def test_analyse_makes_a_whole_result():
@@ -74,7 +76,18 @@ def test_analyse_makes_a_whole_result():
     result = experiment.analyse(order, done)
     assert [row["learned"] for row in result.tables["success"]] == [1, 0]
     assert {row["run"] for row in result.tables["runs"]} == set(done)
-    assert set(result.figures) == {"curves", "knowledge"}
-    assert all(figure.to_json() for figure in result.figures.values())
+    ((rows, fields),) = views(result.figures["curves"])
+    assert (fields["facet"], fields["x"], fields["y"], fields["detail"]) == ("setting", "step", "accuracy", "seed")
+    assert {row["setting"]: (row["step"], row["accuracy"]) for row in rows} == {
+        EVEN[0].name: (40, 1.0),
+        RANDOM.name: (50, 0.5),
+    }
+    ((rows, fields),) = views(result.figures["knowledge"])
+    assert (fields["facet"], fields["x"], fields["y"], fields["color"]) == ("setting", "step", "share", "what")
+    assert {row["what"]: row["share"] for row in rows if row["step"]} == {
+        "lexical probe": 0.9,
+        "attention": 0.75,
+        "attention, one after the right position": 0.125,
+    }
     assert {finding.verdict for finding in result.findings} == {"undecided"}, "50 updates say nothing about 300"
     assert "steps of 3: 1 of 1 runs learned within 50 updates" in result.summary

@@ -4,44 +4,40 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
-from tests.lab.ended import trained
+from tests.lab.drawn import views
+from tests.lab.ended import after, group, trained
 
 from attnlab.experiments.copying import experiment as copying
 from attnlab.experiments.forecast_copying.experiment import (
-    SETTINGS,
+    KNOWN,
     ForecastCopying,
-    Tried,
-    distribution_table,
-    forecast_setting,
-    measure_table,
-    notes,
-    tell,
-    verdict_table,
+    forecast_of,
+    in_words,
 )
 from attnlab.lab.experiment import Order
 from attnlab.lab.registry import find_experiment
-from attnlab.lab.success import Outcome
 from attnlab.stats.ranks import area_under_curve, spearman
+from attnlab.theory.forecast import LIKELY, WEAK
 
+SETTINGS = ForecastCopying.settings
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
+SHORT = {
+    "permutations of 10": [None] * 4 + [150],
+    "permutations of 20": [None] * 5,
+    "20 of 30": [50] * 5,
+    "10 of 15": [40] * 5,
+}
+"""The distributions of short sequences, and made-up steps at which runs learned, as the forecast would have them."""
 
-def tried(name, steps):
-    """A distribution of the experiment with made-up runs that learned at ``steps``."""
-    setting = BY_NAME[name]
-    outcomes = tuple(Outcome(name, seed, trained(step, seed)) for seed, step in enumerate(steps))
-    return Tried(setting, forecast_setting(setting), outcomes)
+
+def story(ends):
+    return after(ForecastCopying(), [one for name, steps in ends.items() for one in group(BY_NAME[name], steps)])
 
 
 @pytest.fixture(scope="module")
 def short():
-    """The distributions of short sequences, as the forecast would have them."""
-    return [
-        tried("permutations of 10", [None] * 4 + [150]),
-        tried("permutations of 20", [None] * 5),
-        tried("20 of 30", [50] * 5),
-        tried("10 of 15", [40] * 5),
-    ]
+    return story(SHORT)
 
 
 def test_paper_has_twenty_distributions_and_shares_the_runs_of_copying():
@@ -51,6 +47,7 @@ def test_paper_has_twenty_distributions_and_shares_the_runs_of_copying():
     assert {(job.schedule.steps, job.schedule.stop_at) for job in jobs} == {(200, 0.95)}
     shared = {job.spec.id for job in copying.Copying().plan(Order("paper"), {})}
     assert len(shared & {job.spec.id for job in jobs}) == 20
+    assert {job.label.split(", seed")[0] for job in jobs if job.spec.id in shared} == set(KNOWN)
     assert {(job.spec.batch, job.spec.model.hidden) for job in jobs} == {(128, 256)}
 
 
@@ -58,61 +55,61 @@ def test_paper_has_twenty_distributions_and_shares_the_runs_of_copying():
 def test_presets(preset, count):
     assert len(ForecastCopying().at_most(Order(preset), {})) == count
     assert len(ForecastCopying().plan(Order(preset, seeds=1), {})) == (4 if preset == "quick" else 20)
-    assert any(preset in note for note in notes(Order(preset))) == (preset != "paper")
+    notes = after(ForecastCopying(), [], preset).notes()
+    assert any(preset in note for note in notes) == (preset != "paper")
 
 
 def test_the_forecast_orders_k_of_n_and_gives_sets_of_permutations_nothing():
     names = ["permutations of 40", "40 of 41", "40 of 60"]
-    gains = [forecast_setting(BY_NAME[name]).gain for name in names]
+    gains = [forecast_of(BY_NAME[name]).gain for name in names]
     assert gains[0] == 0
     assert gains == sorted(gains)
-    sets = forecast_setting(BY_NAME["permutations of either of two sets of 40"])
+    sets = forecast_of(BY_NAME["permutations of either of two sets of 40"])
     assert (sets.gain, sets.verdict) == (0, "no reason to be learned")
 
 
 def test_a_substitution_changes_nothing():
-    plain, substituted = (forecast_setting(s) for s in SETTINGS if s.name.startswith("i.i.d. from 40"))
+    plain, substituted = (forecast_of(s) for s in SETTINGS if s.name.startswith("i.i.d. from 40"))
     assert plain.gain == pytest.approx(substituted.gain, abs=0.01)
 
 
 def test_tables_say_what_happened(short):
-    rows = {row["distribution"]: row for row in distribution_table(short)}
+    rows = {row["distribution"]: row for row in short.tables()["distributions"]}
     hard, easy = rows["permutations of 10"], rows["10 of 15"]
     assert (hard["gain"], hard["forecast"]) == (0, "no reason to be learned")
     assert (hard["learned"], hard["seeds"], hard["rate"], hard["median_step"]) == (1, 5, 0.2, 150)
     assert hard["mean_step"] == (150 + 4 * 210) / 5
     assert (easy["learned"], easy["mean_step"], easy["length"], easy["words"]) == (5, 40, 10, 15)
     assert rows["permutations of 20"]["median_step"] is None
-    none, likely = verdict_table(short)
+    none, likely = short.tables()["verdicts"]
     assert (none["runs"], none["learned"], likely["learned"], likely["distributions"]) == (10, 1, 10, 2)
 
 
-def test_a_forecast_that_is_right_is_told_so(short):
-    table = measure_table(short)
+def test_a_forecast_that_is_right_is_said_to_be_so(short):
+    table = short.tables()["measures"]
     rows = {(row["measure"], row["comparison"]): row for row in table if row["over"] == "all"}
     area = rows["gain", "area under the curve of success"]
     assert area["value"] == pytest.approx(1 - 0.5 * 9 / (11 * 9))
     assert 0.5 <= area["low"] <= area["value"] <= area["high"] <= 1
     assert rows["gain", "Spearman with success rate"]["value"] > 0.8
     assert rows["gain", "Spearman with steps to success"]["value"] < -0.7
-    told = tell(verdict_table(short), measure_table(short))
-    assert "'no reason to be learned' (2 distributions), 1 of 10 runs learned" in told
-    assert "The gain's area under the curve of success: 0.95" in told
+    assert "'no reason to be learned' (2 distributions), 1 of 10 runs learned" in short.summary()
+    assert "The gain's area under the curve of success: 0.95" in short.summary()
 
 
-def test_distributions_whose_outcome_was_known_are_left_out_of_a_second_comparison(short):
-    known = tried("40 of 60", [None] * 5)  # as if the forecast were wrong there
-    rows = {(row["over"], row["measure"], row["comparison"]): row for row in measure_table([*short, known])}
+def test_distributions_whose_outcome_was_known_are_left_out_of_a_second_comparison():
+    table = story(SHORT | {"40 of 60": [None] * 5}).tables()["measures"]  # as if the forecast were wrong there
+    rows = {(row["over"], row["measure"], row["comparison"]): row for row in table}
     all_, new = (rows[over, "gain", "area under the curve of success"] for over in ("all", "new"))
     assert (all_["distributions"], new["distributions"]) == (5, 4)
     assert all_["value"] < 0.8 < new["value"]
-    assert "success over the 4 new distributions alone: 0.95" in tell([], measure_table([*short, known]))
+    assert "success over the 4 new distributions alone: 0.95" in in_words([], table)
 
 
 def test_nothing_to_compare_is_said_not_computed():
-    alike = [tried("10 of 15", [40] * 2), tried("permutations of 10", [40] * 2)]
-    assert {row["value"] for row in measure_table(alike)} == {None}
-    assert "undefined, as all runs ended alike" in tell(verdict_table(alike), measure_table(alike))
+    alike = story({"10 of 15": [40] * 2, "permutations of 10": [40] * 2})
+    assert {row["value"] for row in alike.tables()["measures"]} == {None}
+    assert "undefined, as all runs ended alike" in alike.summary()
 
 
 def test_comparisons_are_those_of_the_libraries():
@@ -136,4 +133,39 @@ def test_analyse_makes_a_whole_result():
     assert len(result.tables["curves"]) == sum(len(run.rows) for run in done.values()), "for whoever recalls these runs"
     assert result.findings == ()
     assert set(result.figures) == {"distributions", "success", "steps"}
-    assert all("gain" in figure.to_json() for figure in result.figures.values())
+
+
+# --- figures
+
+
+def test_each_distribution_is_drawn_with_its_rate_and_its_forecast(short):
+    (bars, bar), (points, point) = views(short.figures()["distributions"])
+    assert (bar["x"], bar["x2"], bar["y"], bar["color"]) == ("low", "high", "distribution", "forecast")
+    assert (point["x"], point["y"], point["color"]) == ("rate", "distribution", "forecast")
+    for rows in (bars, points):
+        assert {row["distribution"]: row["rate"] for row in rows} == {
+            "permutations of 10": 0.2,
+            "permutations of 20": 0.0,
+            "20 of 30": 1.0,
+            "10 of 15": 1.0,
+        }
+        assert all(row["low"] <= row["rate"] <= row["high"] for row in rows)
+        assert [row["order"] for row in rows] == [-row["gain"] for row in rows], "the strongest forecast comes first"
+
+
+def test_gain_is_drawn_against_success_and_against_steps_beside_the_thresholds(short):
+    gains = {row["distribution"]: row["gain"] for row in short.tables()["distributions"]}
+    (limits, limit), (_, bar), (points, point) = views(short.figures()["success"])
+    assert limit["x"] == "gain"
+    assert [row["gain"] for row in limits] == [WEAK, LIKELY]
+    assert (bar["x"], bar["y"], bar["y2"], point["x"], point["y"]) == ("gain", "low", "high", "gain", "rate")
+    assert {row["distribution"]: row["gain"] for row in points} == gains
+    (limits, limit), (points, point) = views(short.figures()["steps"])
+    assert [row["gain"] for row in limits] == [WEAK, LIKELY]
+    assert (limit["x"], point["x"], point["y"], point["color"]) == ("gain", "gain", "mean_step", "forecast")
+    assert {row["distribution"]: row["mean_step"] for row in points} == {
+        "permutations of 10": 198,
+        "permutations of 20": 210,
+        "20 of 30": 50,
+        "10 of 15": 40,
+    }

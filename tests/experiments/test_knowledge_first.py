@@ -22,16 +22,16 @@ from attnlab.experiments.knowledge_first.experiment import (
 from attnlab.experiments.knowledge_first.report import notes, setting_table, tell
 from attnlab.experiments.knowledge_first.stages import Course, row_course
 from attnlab.experiments.knowledge_first.stages_of_texts import end_table, ending, lead_table, relevance, text_course
+from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.lab.result import write_result, write_table
 from attnlab.runs.loop import Trained, train
-from attnlab.runs.model_spec import AdamSpec, ClassifierSpec
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import LabelledTextSpec
 
 STEPS = np.arange(0, 20, 2)
 

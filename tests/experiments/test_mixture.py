@@ -3,26 +3,32 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.lab.ended import group, trained
+from tests.lab.drawn import views
+from tests.lab.ended import after, group, trained
 
 from attnlab.errors import UsageError
 from attnlab.experiments.copying import experiment as copying
 from attnlab.experiments.forecast_copying import experiment as forecast_copying
-from attnlab.experiments.mixture import experiment as mixture
-from attnlab.experiments.mixture import proxy as mixture_proxy
-from attnlab.experiments.mixture.experiment import MANY, PERMUTATIONS, PROXIES, SELECTIONS, SETS
-from attnlab.experiments.mixture.proxy import Fitted, compared, read_fitted
-from attnlab.experiments.mixture.proxy_sets import SetMeasures, measure_sets
+from attnlab.experiments.mixture.experiment import MANY, PERMUTATIONS, PROXIES, SELECTIONS, SETS, Mixture
+from attnlab.experiments.mixture.proxies import Fitted, compared, proxy_table, read_fitted
+from attnlab.families.copying.spec import (
+    CopyingSpec,
+    PairProxySpec,
+    PermutationSetsSpec,
+    PermutationsSpec,
+    SelectionsSpec,
+)
+from attnlab.families.copying.word_sets import SetMeasures, measure_sets
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
+from attnlab.lab.outcomes import Outcome
 from attnlab.lab.registry import find_experiment
 from attnlab.lab.rules import above, below, within
 from attnlab.runs.loop import Trained, train
-from attnlab.runs.model_spec import AdamSpec, PairProxySpec
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import CopyingSpec, PermutationSetsSpec, PermutationsSpec, SelectionsSpec
 
 
 def measures(**changes):
@@ -41,22 +47,35 @@ def measures(**changes):
     return SetMeasures(**{**values, **changes})
 
 
-def fitted(of_sets, of_permutations, seeds=20):
+class Knowing(Mixture):
+    """With proxies that know what they are given, by the name of their distribution, instead of read from runs."""
+
+    def __init__(self, known):
+        self.known = known
+
+    def fitted(self, outcome):
+        return Fitted(outcome, 2 if outcome.setting == SETS.name else 1, self.known[outcome.setting])
+
+
+def story(outcomes, of_sets=None, of_permutations=None, seeds=20):
+    """The experiment after these runs of networks, and so many of the proxies that are given."""
+    known = {SETS.name: of_sets, PERMUTATIONS.name: of_permutations}
     rows = [{"step": 0, "loss": 4.0, "probe_accuracy": 0.02}, {"step": 1000, "loss": 3.7, "probe_accuracy": 0.02}]
-    return [
-        Fitted(proxy, seed, Trained(f"{seed:016x}", rows, 1000), measured)
-        for proxy, measured in ((PROXIES[0], of_sets), (PROXIES[1], of_permutations))
+    fits = [
+        Outcome(PROXIES[name].name, seed, Trained(f"{seed:016x}", rows, 1000), PROXIES[name].spec(seed))
+        for name, measured in known.items()
+        if measured is not None
         for seed in range(seeds)
     ]
+    return after(Knowing(known), [*outcomes, *fits])
+
+
+def verdicts(*known, **more):
+    findings = story(*known, **more).findings()
+    return {f.claim: f.verdict for f in findings}, {p.name: p for f in findings for p in f.parts}
 
 
 EASY = group(SELECTIONS, [40] * 20) + group(MANY, [40] * 20)
-FLAT = fitted(measures(), measures(other_set=None))
-
-
-def verdicts(outcomes, proxies):
-    findings = mixture.decide(outcomes, proxies)
-    return {f.claim: f.verdict for f in findings}, {p.name: p for f in findings for p in f.parts}
 
 
 # --- the plan
@@ -82,10 +101,11 @@ def test_paper_shares_the_runs_of_copying_and_of_the_forecast():
 
 @pytest.mark.parametrize(("preset", "count"), [("quick", 8), ("reduced", 140), ("paper", 180)])
 def test_presets_have_their_seeds_and_say_what_they_leave_out(preset, count):
-    experiment = mixture.Mixture()
+    experiment = Mixture()
     assert len(experiment.at_most(Order(preset), {})) == count
     assert {job.spec.init_seed for job in experiment.plan(Order(preset, seeds=1), {})} == {0}
-    assert any(note.startswith(preset) for note in mixture.notes(Order(preset))) == (preset != "paper")
+    notes = after(experiment, [], preset).notes()
+    assert any(note.startswith(preset) for note in notes) == (preset != "paper")
 
 
 @pytest.mark.parametrize(
@@ -174,21 +194,19 @@ def test_a_small_proxy_really_trained_separates_sets_and_no_words(tmp_path):
             init_seed=0,
             data_seed=0,
         )
-        setting = mixture_proxy.Setting("small", spec.task, {})
-        proxy = mixture_proxy.ProxySetting(setting, sets)
-        return read_fitted(proxy, 0, train(spec, schedule, store)), proxy.chance
+        return read_fitted(Outcome("small", 0, train(spec, schedule, store), spec), sets)
 
-    of_sets, chance = fit(PermutationSetsSpec(size=8), 2)
-    assert chance == 1 / 8
+    of_sets = fit(PermutationSetsSpec(size=8), 2)
+    assert of_sets.chance == 1 / 8
     assert of_sets.measured.separation > 0.1
     assert abs(of_sets.measured.right) < 0.1
-    of_permutations, _ = fit(PermutationsSpec(words=8), 1)
+    of_permutations = fit(PermutationsSpec(words=8), 1)
     assert of_permutations.measured.added < 0.1
-    of_selections, _ = fit(SelectionsSpec(length=8, words=12), 1)
+    of_selections = fit(SelectionsSpec(length=8, words=12), 1)
     assert of_selections.measured.top == 1
     assert of_selections.measured.right > 3
     assert of_selections.measured.added > 1
-    rows = mixture_proxy.proxy_table([of_sets])
+    rows = proxy_table([of_sets])
     assert rows[0]["separation"] == pytest.approx(of_sets.measured.separation)
     assert rows[0]["least_loss"] == pytest.approx(np.log(8))
 
@@ -197,7 +215,7 @@ def test_a_small_proxy_really_trained_separates_sets_and_no_words(tmp_path):
 
 
 def test_the_papers_outcome_makes_both_claims_hold():
-    whole, parts = verdicts(group(SETS, [None] * 30 + [120] * 10) + EASY, FLAT)
+    whole, parts = verdicts(group(SETS, [None] * 30 + [120] * 10) + EASY, measures(), measures(other_set=None))
     assert whole == {"mixture-fails": "holds", "proxy-blind-to-permutations": "holds"}
     assert parts["often fail, against 40 of 80"].effect == 0.75
     assert parts["the proxy separates the sets"].effect == pytest.approx(0.0249)
@@ -206,25 +224,25 @@ def test_the_papers_outcome_makes_both_claims_hold():
 
 def test_the_opposite_outcome_makes_them_fail():
     knowing = measures(own=0.9, set_mean=0.05, top=0.9, other_set=0.06, added=2.0)
-    whole, parts = verdicts(group(SETS, [40] * 40) + EASY, fitted(knowing, knowing))
+    whole, parts = verdicts(group(SETS, [40] * 40) + EASY, knowing, knowing)
     assert set(whole.values()) == {"fails"}
     assert {part.verdict for part in parts.values()} == {"fails"}
 
 
 def test_fewer_than_twenty_seeds_decide_nothing():
     few = group(SETS, [None] * 19) + EASY
-    whole, parts = verdicts(few, fitted(measures(), measures(), seeds=19))
+    whole, parts = verdicts(few, measures(), measures(), seeds=19)
     assert set(whole.values()) == {"undecided"}
     assert "At least 20 seeds" in parts["often fail, against 40 of 60"].detail
     assert "At least 20 seeds are needed, not 19." in parts["what training adds"].detail
-    nothing, parts = verdicts([], [])
+    nothing, parts = verdicts([])
     assert set(nothing.values()) == {"undecided"}
     assert {part.detail for part in parts.values()} == {"No run at this preset."}
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(0.0099, "holds"), (0.0101, "fails")])
 def test_a_hundredth_of_the_mean_is_the_border(value, verdict):
-    _, parts = verdicts([], fitted(measures(), measures(added=value, own=0.025 * (1 + value))))
+    _, parts = verdicts([], measures(), measures(added=value, own=0.025 * (1 + value)))
     assert parts["what training adds"].verdict == verdict
     assert parts["the right position"].verdict == verdict
 
@@ -241,14 +259,14 @@ def test_intervals_that_reach_over_a_border_are_undecided():
 
 def test_it_decides_every_claim_of_the_registry_that_names_it():
     named = {claim.id for claim in load_claims() if "mixture" in claim.experiments}
-    assert {finding.claim for finding in mixture.decide([], [])} == named
+    assert {finding.claim for finding in story([]).findings()} == named
 
 
 # --- the whole result
 
 
 def test_analyse_makes_a_whole_result(tmp_path):
-    experiment, order, store = mixture.Mixture(), Order("quick"), RunStore(tmp_path)
+    experiment, order, store = Mixture(), Order("quick"), RunStore(tmp_path)
     done = {}
     for job in experiment.plan(order, {}):
         if job.spec.model.kind == "seq2seq":
@@ -267,12 +285,11 @@ def test_analyse_makes_a_whole_result(tmp_path):
     assert "0 of 1 runs learned within 50 updates" in result.summary
     assert "At words of the other" not in result.summary
     assert set(result.figures) == {"curves", "knowledge", "proxies", "proxy_curves"}
-    assert all(figure.to_json() for figure in result.figures.values())
     assert all(finding.verdict != "holds" for finding in result.findings)
 
 
 def test_seeds_that_went_on_are_told_apart_and_decide_nothing(tmp_path):
-    experiment, order, store = mixture.Mixture(), Order("paper", seeds=2), RunStore(tmp_path)
+    experiment, order, store = Mixture(), Order("paper", seeds=2), RunStore(tmp_path)
     done = {}
     for job in experiment.plan(order, {}):
         if job.spec.model.kind == "seq2seq":
@@ -291,6 +308,53 @@ def test_seeds_that_went_on_are_told_apart_and_decide_nothing(tmp_path):
     assert max(row["step"] for row in result.tables["curves"]) == 200
     assert [row["step"] for row in result.tables["late_runs"]] == [600, None]
     assert max(row["step"] for row in result.tables["late_curves"]) == 1000
-    assert "continued" in result.figures
+    ((rows, fields),) = views(result.figures["continued"])
+    assert (fields["facet"], fields["x"], fields["y"], fields["color"]) == ("setting", "step", "share", "what")
+    assert {(row["seed"], row["what"]): row["share"] for row in rows if row["step"] in (600, 1000)} == {
+        (0, "token accuracy"): 1.0,
+        (1, "token accuracy"): 0.5,
+        (0, "attention at the right position"): 0.75,
+        (1, "attention at the right position"): 0.75,
+    }
     often = next(part for finding in result.findings for part in finding.parts if "40 of 80" in part.name)
-    assert often.effect == 1, "a run that learns behind step 200 counts as failed"
+    assert often.effect == 1, "a run that learns after step 200 counts as failed"
+
+
+# --- figures
+
+
+def test_networks_are_drawn_with_their_accuracy_and_where_they_point_up_to_the_step_that_decides():
+    figures = story(group(SETS, [None]) + group(SELECTIONS, [40])).figures()
+    ((rows, fields),) = views(figures["curves"])
+    assert (fields["facet"], fields["x"], fields["y"], fields["detail"]) == ("setting", "step", "accuracy", "seed")
+    assert {row["setting"]: (row["step"], row["accuracy"]) for row in rows} == {
+        SETS.name: (200, 0.5),
+        SELECTIONS.name: (40, 1.0),
+    }
+    ((rows, fields),) = views(figures["knowledge"])
+    assert (fields["facet"], fields["y"], fields["color"]) == ("setting", "share", "what")
+    shares = {row["what"]: row["share"] for row in rows if row["step"]}
+    assert shares == {"lexical probe": 0.9, "attention": 0.75}
+
+
+def test_proxies_are_drawn_with_their_probe_by_word_and_how_often_it_is_right():
+    figures = story([], measures(own=0.5, same_set=0.25), measures(other_set=None), seeds=1).figures()
+    ((rows, fields),) = views(figures["proxies"])
+    assert (fields["facet"], fields["x"], fields["y"]) == ("setting", "input word", "probe")
+    assert {(row["setting"], row["input word"]): row["probe"] for row in rows} == {
+        (SETS.name, "its own word"): 0.5,
+        (SETS.name, "another word of its set"): 0.25,
+        (SETS.name, "a word of the other set"): 0.0001,
+        (PERMUTATIONS.name, "its own word"): 0.025,
+        (PERMUTATIONS.name, "another word of its set"): 0.025,
+    }
+    ((rows, fields),) = views(figures["proxy_curves"])
+    assert (fields["facet"], fields["x"], fields["y"], fields["detail"]) == (
+        "setting",
+        "step",
+        "probe_accuracy",
+        "seed",
+    )
+    assert [(row["setting"], row["step"], row["probe_accuracy"]) for row in rows] == [
+        (name, step, 0.02) for name in (SETS.name, PERMUTATIONS.name) for step in (0, 1000)
+    ]

@@ -6,44 +6,44 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from tests.lab.ended import group, trained
+from tests.lab.drawn import views
+from tests.lab.ended import after, group, trained
 
 from attnlab.errors import UsageError
 from attnlab.experiments.copying import experiment as copying
-from attnlab.experiments.permuting import experiment as permuting
 from attnlab.experiments.permuting.experiment import (
     BLOCKS,
     COPYING,
     FURTHER,
-    KINDS,
+    ORDERS,
     RANDOM,
     REVERSAL,
     SHIFT,
+    UNIFORM,
     Permuting,
-    random_order,
-    shifted,
-    shuffled_blocks,
+    distance_of,
 )
-from attnlab.experiments.permuting.positions import SEQUENCES, from_attention, measure_positions
+from attnlab.families.copying.orders import distance, random_order, shifted, shuffled_blocks
+from attnlab.families.copying.position_scores import SEQUENCES, from_attention
+from attnlab.families.copying.spec import CopyingSpec, SelectionsSpec, Seq2SeqSpec
+from attnlab.families.registry import build_problem
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
+from attnlab.lab.outcomes import Outcome
 from attnlab.lab.registry import find_experiment
-from attnlab.lab.success import Outcome
 from attnlab.records import validated
 from attnlab.runs.checkpoint import Checkpoint
 from attnlab.runs.loop import Trained, train
-from attnlab.runs.model_spec import Seq2SeqSpec
-from attnlab.runs.problem import build_problem
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import CopyingSpec, SelectionsSpec
 from attnlab.seeds import numpy_generator
-from attnlab.stats.resampling import resampled_rows, value_and_interval
+from attnlab.stats.bootstrap import resampled_rows, value_and_interval
 
 
-def uniform(kind, probes):
-    return [Outcome(kind.name, seed, trained(None, seed, last=60, probe=p)) for seed, p in enumerate(probes)]
+def uniform(order, probes):
+    setting = UNIFORM[order.name]
+    return [Outcome(setting.name, seed, trained(None, seed, last=60, probe=p)) for seed, p in enumerate(probes)]
 
 
 def positions(seed, slope):
@@ -55,8 +55,19 @@ def positions(seed, slope):
     return from_attention(alpha / alpha.sum(1, keepdims=True), right, np.linspace(0, 1, 40), step=300)
 
 
-def verdicts(outcomes, probes=(), places=None):
-    findings = permuting.decide(outcomes, probes, places or {}, 300)
+class Scored(Permuting):
+    """With positions as they are given, by seed, instead of read from weights."""
+
+    def __init__(self, places):
+        self.places = places
+
+    def scores(self, outcome):
+        return self.places.get(outcome.seed) or positions(outcome.seed, slope=0)
+
+
+def verdicts(outcomes, probes=(), slopes=None):
+    places = {seed: positions(seed, slope) for seed, slope in enumerate(slopes or [])}
+    findings = after(Scored(places), [*outcomes, *probes]).findings()
     return {f.claim: f.verdict for f in findings}, {p.name: p for f in findings for p in f.parts}
 
 
@@ -76,11 +87,14 @@ def test_every_order_names_each_position_once(seed, by):
 
 
 def test_distances_from_the_identity():
-    assert COPYING.distance(3) == 0
-    assert SHIFT.distance(0) == pytest.approx(2 * 39 / 40)  # 39 steps of one, and one of 39
-    assert FURTHER.distance(0) == pytest.approx(2 * 35 * 5 / 40)
-    assert REVERSAL.distance(0) == pytest.approx(np.mean([abs(39 - 2 * t) for t in range(40)]))
-    assert np.mean([RANDOM.distance(seed) for seed in range(20)]) == pytest.approx(13.3, abs=1.5)
+    def of(setting, seed=0):
+        return distance(setting.spec(seed).task.order)
+
+    assert of(COPYING, 3) == 0
+    assert of(SHIFT) == pytest.approx(2 * 39 / 40)  # 39 steps of one, and one of 39
+    assert of(FURTHER) == pytest.approx(2 * 35 * 5 / 40)
+    assert of(REVERSAL) == pytest.approx(np.mean([abs(39 - 2 * t) for t in range(40)]))
+    assert np.mean([of(RANDOM, seed) for seed in range(20)]) == pytest.approx(13.3, abs=1.5)
 
 
 def test_paper_has_ten_random_orders_and_plain_copying_is_that_of_copying():
@@ -103,7 +117,8 @@ def test_paper_has_ten_random_orders_and_plain_copying_is_that_of_copying():
 def test_presets_have_their_seeds_and_say_what_they_leave_out(preset, count):
     assert len(Permuting().at_most(Order(preset), {})) == count
     assert {job.spec.init_seed for job in Permuting().plan(Order(preset, seeds=1), {})} == {0}
-    assert any(note.startswith(preset) for note in permuting.notes(Order(preset))) == (preset != "paper")
+    notes = after(Permuting(), [], preset).notes()
+    assert any(note.startswith(preset) for note in notes) == (preset != "paper")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +154,7 @@ def small_spec(order=(2, 0, 3, 1)):
 def test_positions_are_read_from_the_last_weights(tmp_path):
     spec = small_spec()
     run = train(spec, Schedule.every(20, steps=20), RunStore(tmp_path))
-    measured = measure_positions(spec, run)
+    measured = Permuting().scores(Outcome("", 0, run, spec))
     problem = build_problem(spec)
     tensors = run.run.load(20).tensors
     problem.model.load_state_dict({n.removeprefix("model."): v for n, v in tensors.items() if n.startswith("model.")})
@@ -164,11 +179,11 @@ def test_positions_are_read_from_the_last_weights(tmp_path):
 def test_positions_of_a_run_that_went_on_come_from_the_next_weights_kept(tmp_path):
     spec, store = small_spec(), RunStore(tmp_path)
     first = train(spec, Schedule.every(10, steps=10), store)
-    assert measure_positions(spec, first).step == 10
+    assert Permuting().scores(Outcome("", 0, first, spec)).step == 10
     for steps in (20, 30):
         train(spec, Schedule.every(10, steps=steps), store)
     assert store.run(spec.id).steps() == [20, 30]
-    assert measure_positions(spec, first).step == 20
+    assert Permuting().scores(Outcome("", 0, first, spec)).step == 20
 
 
 # --- resampling
@@ -197,10 +212,10 @@ def test_the_interval_leaves_out_what_is_undefined():
 def test_the_papers_outcome_makes_both_claims_hold():
     outcomes = group(COPYING, [40] * 20) + OTHERS + group(RANDOM, [None] * 20)
     probes = uniform(COPYING, [0.95] * 20) + uniform(RANDOM, [0.96] * 20)
-    whole, parts = verdicts(outcomes, probes, {seed: positions(seed, slope=-3) for seed in range(20)})
+    whole, parts = verdicts(outcomes, probes, [-3] * 20)
     assert whole == {"permuting-fails": "holds", "lstm-monotonic-bias": "holds"}
     assert parts["the same beta_uf"].effect == pytest.approx(0.01)
-    distances = [permuting.distance_of(one) for one in outcomes]
+    distances = [distance_of(one) for one in outcomes]
     steps = [310 if (step := one.learned_within(300)) is None else step for one in outcomes]
     assert parts["across orders"].effect == pytest.approx(stats.spearmanr(distances, steps).statistic)
     assert "Median steps: copying 40" in parts["across orders"].detail
@@ -213,7 +228,7 @@ def test_the_opposite_outcome_makes_them_fail():
     outcomes = group(COPYING, [280] * 19 + [None]) + group(RANDOM, [40] * 20)
     outcomes += [one for kind in (BLOCKS, SHIFT, FURTHER, REVERSAL) for one in group(kind, [90] * 8)]
     probes = uniform(COPYING, [0.95] * 20) + uniform(RANDOM, [0.5] * 20)
-    whole, parts = verdicts(outcomes, probes, {seed: positions(seed, slope=3) for seed in range(20)})
+    whole, parts = verdicts(outcomes, probes, [3] * 20)
     assert set(whole.values()) == {"fails"}
     assert {part.verdict for part in parts.values()} == {"fails"}
 
@@ -228,7 +243,7 @@ def test_one_random_order_that_is_learned_refutes_never():
 def test_few_runs_decide_nothing():
     outcomes = group(COPYING, [40] * 4) + OTHERS + group(RANDOM, [None] * 18)
     probes = uniform(COPYING, [0.95] * 19) + uniform(RANDOM, [0.95] * 19)
-    whole, parts = verdicts(outcomes, probes, {seed: positions(seed, slope=-3) for seed in range(18)})
+    whole, parts = verdicts(outcomes, probes, [-3] * 18)
     assert set(whole.values()) == {"undecided"}
     assert "At least 5 runs of each order are needed." in parts["across orders"].detail
     assert "At least 10 orders are needed, not 9." in parts["position by position"].detail
@@ -237,15 +252,14 @@ def test_few_runs_decide_nothing():
 
 
 def test_runs_that_share_an_order_count_as_one():
-    places = {0: positions(0, slope=-3), 1: positions(1, slope=3)}
-    _, parts = verdicts([], places=places)
+    _, parts = verdicts(group(RANDOM, [None] * 2), slopes=[-3, 3])
     assert parts["position by position"].effect == pytest.approx(0, abs=0.05)
     assert "over 1 random orders" in parts["position by position"].detail
 
 
 def test_it_decides_every_claim_of_the_registry_that_names_it():
     named = {claim.id for claim in load_claims() if "permuting" in claim.experiments}
-    assert {finding.claim for finding in permuting.decide([], [], {}, 300)} == named
+    assert {finding.claim for finding in after(Permuting(), []).findings()} == named
 
 
 # --- the whole result
@@ -263,7 +277,7 @@ def test_analyse_makes_a_whole_result(tmp_path):
         done[job.spec.id] = Trained(job.spec.id, rows, int(rows[-1]["step"]), run)
     result = experiment.analyse(order, done)
     rows = {row["setting"]: row for row in result.tables["success"]}
-    assert set(rows) == {kind.name for kind in KINDS if kind.seeds["quick"]}
+    assert set(rows) == {setting.name for setting in ORDERS if setting.seeds["quick"]}
     assert rows[COPYING.name]["learned"] == 1
     assert rows[SHIFT.name]["distance"] == pytest.approx(1.95)
     assert rows[SHIFT.name]["one_after_at_end"] == 0.125
@@ -273,5 +287,57 @@ def test_analyse_makes_a_whole_result(tmp_path):
     assert -1 <= result.tables["position_correlations"][0]["lift"] <= 1
     assert "1 of 1 runs learned within 50 updates" in result.summary
     assert set(result.figures) == {"curves", "knowledge", "uniform", "distance", "positions"}
-    assert all(figure.to_json() for figure in result.figures.values())
     assert {finding.verdict for finding in result.findings} == {"undecided"}, "50 updates say nothing about 300"
+
+
+# --- figures
+
+
+def drawn(name):
+    """The views of one figure of two runs, told apart by all that is measured."""
+    experiment = Scored({0: positions(0, slope=-3)})
+    outcomes = group(SHIFT, [70]) + group(RANDOM, [None]) + uniform(COPYING, [0.25]) + uniform(RANDOM, [0.5])
+    return views(after(experiment, outcomes).figures()[name])
+
+
+def test_the_curves_are_each_runs_accuracy_and_where_probe_and_attention_point():
+    ((rows, fields),) = drawn("curves")
+    assert (fields["facet"], fields["x"], fields["y"], fields["detail"]) == ("setting", "step", "accuracy", "seed")
+    ends = {row["setting"]: (row["step"], row["accuracy"]) for row in rows}
+    assert ends == {SHIFT.name: (70, 1.0), RANDOM.name: (300, 0.5)}, "and none under uniform attention"
+    ((rows, fields),) = drawn("knowledge")
+    assert (fields["facet"], fields["x"], fields["y"], fields["color"]) == ("setting", "step", "share", "what")
+    assert {row["what"]: row["share"] for row in rows if row["step"]} == {
+        "lexical probe": 0.9,
+        "attention": 0.75,
+        "attention, one after the right position": 0.125,
+    }
+
+
+def test_the_probe_under_uniform_attention_is_drawn_by_order():
+    ((rows, fields),) = drawn("uniform")
+    assert (fields["x"], fields["y"], fields["color"]) == ("step", "probe_accuracy", "setting")
+    assert {row["setting"]: row["probe_accuracy"] for row in rows if row["step"] == 60} == {
+        COPYING.name: 0.25,
+        RANDOM.name: 0.5,
+    }
+
+
+def test_a_dot_is_a_runs_distance_and_step_and_a_failure_is_one_evaluation_after_the_last():
+    ((rows, fields),) = drawn("distance")
+    assert (fields["x"], fields["y"], fields["color"]) == ("distance", "step", "order")
+    assert rows == [
+        {"order": SHIFT.name, "seed": 0, "distance": pytest.approx(1.95), "step": 70},
+        {"order": RANDOM.name, "seed": 0, "distance": pytest.approx(distance(random_order(0))), "step": 310},
+    ]
+
+
+def test_positions_show_lift_left_and_accuracy_right():
+    shown = drawn("positions")
+    assert [fields["y"] for _, fields in shown] == ["lift", "median(lift)", "accuracy", "median(accuracy)"]
+    scores = positions(0, slope=-3)
+    for rows, fields in shown:
+        assert fields["x"] == "distance"
+        assert [row["distance"] for row in rows] == scores.distance.tolist()
+        assert [row["lift"] for row in rows] == pytest.approx(scores.lift)
+        assert [row["accuracy"] for row in rows] == pytest.approx(scores.accuracy)

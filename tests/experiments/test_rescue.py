@@ -24,10 +24,10 @@ from attnlab.families.copying.starts import (
     Scale,
     start,
 )
+from attnlab.families.registry import build_problem
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.runs.loop import Trained
-from attnlab.runs.problem import build_problem
 from attnlab.runs.spec import RunSpec
 
 

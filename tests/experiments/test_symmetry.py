@@ -5,36 +5,40 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from tests.lab.ended import trained
+from tests.lab.drawn import views
+from tests.lab.ended import after, group, trained
 
 from attnlab.errors import UsageError
 from attnlab.experiments.copying import experiment as copying
 from attnlab.experiments.forecast_copying import experiment as forecast_copying
 from attnlab.experiments.symmetry import experiment as symmetry
-from attnlab.experiments.symmetry.curve import HIGHS, LOWS, MIDDLES, WIDTHS, fit_curves, rise
-from attnlab.experiments.symmetry.experiment import FAMILIES, SETTINGS, SHARES, Symmetry, Tried
-from attnlab.families.copying.contrast import contrast
+from attnlab.experiments.symmetry.experiment import FAMILIES, SHARES, Symmetry, contrast_of
+from attnlab.families.copying.spec import CopyingSpec
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.lab.registry import find_experiment
-from attnlab.lab.success import Outcome
 from attnlab.records import validated
-from attnlab.runs.task_spec import CopyingSpec
+from attnlab.stats.success_curve import HIGHS, LOWS, MIDDLES, WIDTHS, fit_curves, rise
 
 
-def tried(steps_of, seeds=20):
-    """All distributions with made-up runs: ``steps_of(contrast, seed)`` says when a run learned."""
-    found = []
-    for family, group in FAMILIES.items():
-        for setting in group:
-            value = contrast(setting.task.distribution.build())
-            runs = tuple(Outcome(setting.name, s, trained(steps_of(value, s), s)) for s in range(seeds))
-            found.append(Tried(setting.name, family, value, runs))
-    return found
+@pytest.fixture(autouse=True)
+def _few_resamples(monkeypatch):
+    monkeypatch.setattr(symmetry, "FIT_RESAMPLES", 200)
 
 
-def verdicts(found):
-    findings = symmetry.decide(found, symmetry.fit(found, 200, resamples=200), 200)
+def story(steps_of, seeds=20, names=None):
+    """The experiment after made-up runs: ``steps_of(contrast, seed)`` says when a run learned."""
+    outcomes = [
+        one
+        for setting in Symmetry.settings
+        if names is None or setting.name in names
+        for one in group(setting, [steps_of(contrast_of(setting), seed) for seed in range(seeds)])
+    ]
+    return after(Symmetry(), outcomes)
+
+
+def verdicts(*made_up, **more):
+    findings = story(*made_up, **more).findings()
     return {f.claim: f.verdict for f in findings}, {p.name: p for f in findings for p in f.parts}
 
 
@@ -57,13 +61,13 @@ def test_paper_shares_the_runs_of_other_experiments():
 
 
 def test_among_shares_only_the_share_differs():
-    tasks = [setting.task for setting in FAMILIES["a share of 40 of 41"]]
+    tasks = [setting.spec(0).task for setting in FAMILIES["a share of 40 of 41"]]
     assert {task.build().vocabulary for task in tasks} == {43}  # 41 words, start and end
     assert {task.distribution.parts for task in tasks} == {tasks[0].distribution.parts}
     assert [task.distribution.shares[1] for task in tasks] == list(SHARES)
     drawn = tasks[0].build().batch(200, np.random.default_rng(0)).source[:, :-1]
     assert int(drawn.max()) == 39  # with a share of 0 the 41st word never comes
-    names = [setting.name for setting in SETTINGS]
+    names = [setting.name for setting in Symmetry.settings]
     assert len(set(names)) == len(names) == 13
     assert "permutations of 40, 0.1 % 40 of 41" in names
 
@@ -72,7 +76,8 @@ def test_among_shares_only_the_share_differs():
 def test_presets_have_their_seeds_and_say_what_they_leave_out(preset, count):
     assert len(Symmetry().at_most(Order(preset), {})) == count
     assert {job.spec.init_seed for job in Symmetry().plan(Order(preset, seeds=1), {})} == {0}
-    assert any(note.startswith(preset) for note in symmetry.notes(Order(preset))) == (preset != "paper")
+    notes = after(Symmetry(), group(Symmetry.settings[0], [40]), preset).notes()
+    assert any(note.startswith(preset) for note in notes) == (preset != "paper")
 
 
 @pytest.mark.parametrize("shares", [(0.9, 0.2), (1.0,), (1.1, -0.1)])
@@ -138,7 +143,7 @@ def test_a_sharp_rise_is_narrow_and_a_slow_one_wide():
 
 
 def test_a_threshold_is_told_from_a_slope():
-    whole, parts = verdicts(tried(threshold))
+    whole, parts = verdicts(threshold)
     assert whole == {
         "one-word-left-out": "holds",
         "contrast-breaks-symmetry": "holds",
@@ -152,7 +157,7 @@ def test_a_wide_rise_holds():
         share = 0.5 if value == 0 else np.clip(0.5 + 0.5 * (np.log10(value) + 4.5) / 4, 0, 1)
         return 50 if seed % 200 < 200 * share else None
 
-    whole, parts = verdicts(tried(wide, seeds=200))
+    whole, parts = verdicts(wide, seeds=200)
     assert whole["contrast-slope"] == "holds"
     assert parts["width of the rise"].interval[0] > 1
     assert parts["more often"].verdict == "holds"
@@ -161,7 +166,7 @@ def test_a_wide_rise_holds():
 
 
 def test_no_rise_has_no_width():
-    whole, parts = verdicts(tried(lambda _, seed: 40 + 10 * (seed % 3) if seed % 2 else None))
+    whole, parts = verdicts(lambda _, seed: 40 + 10 * (seed % 3) if seed % 2 else None)
     assert whole["contrast-slope"] == "undecided"
     assert "too little to speak of its width" in parts["width of the rise"].detail
     assert whole["contrast-breaks-symmetry"] == "undecided"
@@ -169,25 +174,24 @@ def test_no_rise_has_no_width():
 
 
 def test_the_opposite_makes_the_claims_fail():
-    whole, parts = verdicts(tried(lambda value, seed: None if value > 0.1 and seed else 10 * round(6 + 40 * value)))
+    whole, parts = verdicts(lambda value, seed: None if value > 0.1 and seed else 10 * round(6 + 40 * value))
     assert parts["more often"].verdict == "fails"
     assert parts["sooner"].verdict == "fails"
     assert whole["contrast-breaks-symmetry"] == "fails"
 
 
 def test_few_seeds_or_few_distributions_decide_nothing():
-    whole, parts = verdicts(tried(threshold, seeds=9))
+    whole, parts = verdicts(threshold, seeds=9)
     assert set(whole.values()) == {"undecided"}
     assert "At least 10 seeds" in parts["more often"].detail
-    some = [one for one in tried(threshold) if one.name in ("permutations of 40", "40 of 41", "40 of 60")]
-    whole, _ = verdicts(some)
+    whole, _ = verdicts(threshold, names=("permutations of 40", "40 of 41", "40 of 60"))
     assert (whole["contrast-slope"], whole["contrast-breaks-symmetry"]) == ("undecided", "undecided")
     assert whole["one-word-left-out"] == "holds"
 
 
 def test_tables_name_the_least_contrast_that_helps():
-    found = tried(threshold)
-    table = symmetry.distribution_table(found, 200)
+    helping = story(threshold)
+    table = helping.tables()["distributions"]
     assert [row["contrast"] for row in table] == sorted(row["contrast"] for row in table)
     none = [row for row in table if row["contrast"] == 0]
     assert {row["setting"] for row in none} == {"permutations of 40", "permutations of 40, 0 % 40 of 41"}
@@ -196,17 +200,14 @@ def test_tables_name_the_least_contrast_that_helps():
     expected = 11 * stats.fisher_exact([[20, 0], [20, 20]]).pvalue
     assert row["p_none"] == pytest.approx(expected)
     assert none[0]["mean_step"] == pytest.approx((80 + 210) / 2)
-    told = symmetry.tell(table, symmetry.fit(found, 200, resamples=50), 200)
-    assert "is 0.0024 (permutations of 40, 5 % 40 of 41)" in told
-    flat = tried(lambda _value, _seed: 40)
-    told = symmetry.tell(symmetry.distribution_table(flat, 200), symmetry.fit(flat, 200, resamples=50), 200)
-    assert "No distribution was learned significantly more often" in told
+    assert "is 0.0024 (permutations of 40, 5 % 40 of 41)" in helping.summary()
+    flat = story(lambda _value, _seed: 40)
+    assert "No distribution was learned significantly more often" in flat.summary()
 
 
 def test_it_decides_every_claim_of_the_registry_that_names_it():
     named = {claim.id for claim in load_claims() if "symmetry" in claim.experiments}
-    found = tried(threshold, seeds=1)
-    assert {finding.claim for finding in symmetry.decide(found, symmetry.fit(found, 200, resamples=50), 200)} == named
+    assert {finding.claim for finding in story(threshold, seeds=1).findings()} == named
 
 
 # --- the whole result
@@ -223,5 +224,40 @@ def test_analyse_makes_a_whole_result():
     assert all(row["low"] <= row["value"] <= row["high"] for row in result.tables["rise"][:2])
     assert "0 of 1 runs learned within 50 updates" in result.summary
     assert set(result.figures) == {"success", "steps", "curves_of_n", "curves_of_shares"}
-    assert all(figure.to_json() for figure in result.figures.values())
     assert {finding.verdict for finding in result.findings} == {"undecided"}
+
+
+# --- figures
+
+
+def test_success_is_drawn_against_contrast_with_the_fitted_curve_and_the_best_step():
+    drawn = story(threshold)
+    (lines, line), (bars, bar), (points, point) = views(drawn.figures()["success"])
+    assert (line["x"], line["y"], line["strokeDash"]) == ("shown", "p", "fit")
+    for name, curve in (("fitted curve", drawn.fits.curve), ("best step", drawn.fits.step)):
+        shown = [row for row in lines if row["fit"] == name]
+        assert [row["p"] for row in shown] == pytest.approx(curve.at(np.array([row["shown"] for row in shown])))
+    assert (bar["x"], bar["y"], bar["y2"], bar["color"]) == ("shown", "low", "high", "family")
+    assert (point["x"], point["y"], point["color"]) == ("shown", "rate", "family")
+    assert bars == points
+    rows = {row["setting"]: row for row in points}
+    assert (rows["permutations of 40"]["rate"], rows["40 of 60"]["rate"]) == (0.5, 1.0)
+    assert rows["40 of 60"]["shown"] == rows["40 of 60"]["contrast"] == pytest.approx(40 / 60 * 20 / 59)
+    assert rows["40 of 60"]["family"] == "40 of n"
+    none = sorted(row["shown"] for row in points if row["contrast"] == 0)
+    assert none == pytest.approx([1e-5, 1.3e-5]), "side by side at the left"
+
+
+def test_steps_are_drawn_against_contrast_and_curves_by_family():
+    drawn = story(threshold, seeds=2)
+    ((rows, fields),) = views(drawn.figures()["steps"])
+    assert (fields["x"], fields["y"], fields["color"]) == ("shown", "mean_step", "family")
+    steps = {row["setting"]: row["mean_step"] for row in rows}
+    assert (steps["permutations of 40"], steps["40 of 60"]) == (145, 70)
+    for name, family in (("curves_of_n", "40 of n"), ("curves_of_shares", "a share of 40 of 41")):
+        ((rows, fields),) = views(drawn.figures()[name])
+        assert (fields["facet"], fields["x"], fields["y"], fields["detail"]) == ("setting", "step", "accuracy", "seed")
+        assert list(dict.fromkeys(row["setting"] for row in rows)) == [one.name for one in FAMILIES[family]]
+        ends = {(row["setting"], row["seed"]): (row["step"], row["accuracy"]) for row in rows}
+        assert ends[FAMILIES[family][0].name, 0] == (300, 0.5)
+        assert ends[FAMILIES[family][-1].name, 0][1] == 1.0

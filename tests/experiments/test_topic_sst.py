@@ -1,30 +1,38 @@
 """The treebank experiment: when runs end, what is read out of them, and verdicts whose answer is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from tests.lab.drawn import drawn
+from tests.lab.measured import after
 
+from attnlab.errors import UsageError
 from attnlab.experiments.topic_sst import experiment as topic_sst
-from attnlab.experiments.topic_sst.experiment import SENTENCE, SETTINGS, TRACED, Outcome, TopicSst, epochs
+from attnlab.experiments.topic_sst.experiment import SENTENCE, TRACED, TopicSst
+from attnlab.families.registry import build_problem
+from attnlab.families.topics.spec import SstSpec, TopicModelSpec
 from attnlab.families.topics.sst import read_sst
+from attnlab.families.topics.word_course import WordCourse
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
+from attnlab.lab.outcomes import Outcome
 from attnlab.runs.loop import Trained, train
-from attnlab.runs.model_spec import SgdSpec, TopicModelSpec
-from attnlab.runs.problem import build_problem
+from attnlab.runs.optimisers import SgdSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import SstSpec
 from attnlab.theory.norms import norm_of_score
 
+SETTINGS = TopicSst.settings
 FREQUENT = "the"
 
 
 @pytest.fixture
 def data(tmp_path, monkeypatch):
-    """A treebank of our own: every sentence has a frequent word and one that tells its class."""
+    """A treebank of our own: every sentence has a frequent word and one that says its class."""
     folder = tmp_path / "data" / "sst"
     folder.mkdir(parents=True)
     sentences = [f"(3 (2 {word}) (2 {FREQUENT}))" for word in TRACED for _ in range(8)]
@@ -47,72 +55,109 @@ class Folder:
 
 def outcome(data, *, off=0.0, reverse=False, setting=SETTINGS[0]):
     """Attention on the frequent word in the middle, on the others at the end (``reverse``: the other way round)."""
-    corpus = read_sst(data, setting.classes, padded=setting.padded)
+    spec = setting.spec(0)
+    corpus = read_sst(data, spec.task.classes, padded=spec.task.padded)
     fields, rows = {}, []
-    plain = Outcome(setting, Trained("x", [{"step": s, "valid_loss": 1.0} for s in (0, 1)], 1), corpus)
+    others = WordCourse(corpus, [], np.empty(0), np.empty(0)).others
     for step in (0, 500, 1000, 1500):
         scores = np.full(len(corpus.words), step / 500)
         if step:
             scores[corpus.id(FREQUENT)] += 1.0 if (step == 500) != reverse else -1.0
-        norms = np.array([norm_of_score(s, m, query_norm=2.0) for s, m in zip(scores, plain.others, strict=True)])
+        norms = np.array([norm_of_score(s, m, query_norm=2.0) for s, m in zip(scores, others, strict=True)])
         fields[step] = pa.table({"score": scores, "norm": norms * (1 + off)})
         losses = {"loss": 1.0, "valid_loss": 2 - step / 1000 if step < 1500 else 3.0, "test_accuracy": 0.8}
         rows.append({"step": step, "query_norm": 2.0, **losses})
-    return Outcome(setting, Trained(setting.spec().id, rows, 1500, Folder(fields)), corpus)
+    return Outcome(setting.name, 0, Trained(spec.id, rows, 1500, Folder(fields)), spec)
+
+
+def course(data, **changes):
+    return topic_sst.words_of(outcome(data, **changes))
 
 
 def test_counts_purity_and_lengths(data):
-    run = outcome(data)
+    run = course(data)
     ids = {word: run.corpus.id(word) for word in ("powerful", FREQUENT, "a0", "best")}
     assert run.counts[ids["powerful"]].tolist() == [0, 9]
     assert run.counts[ids[FREQUENT]].tolist() == [40, 41]
     assert run.purity[ids[FREQUENT]] == pytest.approx(1 / 81)
     assert run.purity[ids["a0"]] == run.purity[ids["best"]] == 1
     assert run.others[ids["powerful"]] == pytest.approx((8 * 2 + 7) / 9 - 1)
-    padded = outcome(data, setting=SETTINGS[2])
+    padded = course(data, setting=SETTINGS[2])
     assert set(padded.others[[padded.corpus.id(word) for word in ids]]) == {6.0}
 
 
 def test_it_is_read_up_to_the_lowest_validation_loss(data):
-    run = outcome(data)
-    assert run.steps == [0, 500, 1000]
-    assert run.row()["best_epoch"] == 1000 and run.row()["last_epoch"] == 1500
+    story = after(TopicSst(), [outcome(data)])
+    assert story.words[SETTINGS[0].name].steps == [0, 500, 1000]
+    (row,) = story.run_tables()["runs"]
+    assert row["best_epoch"] == 1000 and row["last_epoch"] == 1500
+
+
+def test_a_run_without_its_fields_is_refused(data):
+    made = outcome(data)
+    bare = replace(made, run=replace(made.run, run=None))
+    with pytest.raises(UsageError, match="has no folder to read its words from"):
+        topic_sst.words_of(bare)
 
 
 def test_top_words_are_those_of_largest_score(data):
-    run = outcome(data)
+    run = course(data)
     frequent = run.corpus.id(FREQUENT)
     assert (run.top_words[1] == frequent).all()
     assert (run.top_words[2] != frequent).all()
-    table = {(row["sentences_of"], row["step"]): row for row in topic_sst.purity_table(run)}
+    table = {(row["sentences_of"], row["step"]): row for row in topic_sst.purity_table("x", run)}
     assert table["all sentences", 500]["frequency"] == 81
     assert table["powerful", 1000]["purity"] == 1
-    weights = [row["weight"] for row in topic_sst.sentence_table(run) if row["word"] == "powerful"]
+    weights = [row["weight"] for row in topic_sst.sentence_table("x", run) if row["word"] == "powerful"]
     assert weights == pytest.approx([1 / 7, np.e / (6 * np.e + np.e**2), np.e**2 / (6 * np.e**2 + np.e)])
 
 
-def parts(findings):
-    return {f.claim: [p.verdict for p in f.parts] for f in findings}
+def parts(*outcomes):
+    return {f.claim: [p.verdict for p in f.parts] for f in after(TopicSst(), outcomes).findings()}
 
 
 def test_verdicts(data, monkeypatch):
     monkeypatch.setattr(topic_sst, "LARGEST", 30)
-    right = parts(topic_sst.decide([outcome(data, off=0.05)]))
+    right = parts(outcome(data, off=0.05))
     assert right == {"real-frequency-then-purity": ["holds", "holds"], "real-norm-identity": ["holds"]}
-    assert parts(topic_sst.decide([outcome(data, off=0.3)]))["real-norm-identity"] == ["fails"]
-    assert parts(topic_sst.decide([outcome(data, reverse=True)]))["real-frequency-then-purity"] == ["undecided"] * 2
+    assert parts(outcome(data, off=0.3))["real-norm-identity"] == ["fails"]
+    assert parts(outcome(data, reverse=True))["real-frequency-then-purity"] == ["undecided"] * 2
     monkeypatch.setattr(topic_sst, "LARGEST", 1000)
-    assert parts(topic_sst.decide([outcome(data)]))["real-norm-identity"] == ["undecided"]
+    assert parts(outcome(data))["real-norm-identity"] == ["undecided"]
 
 
 def test_it_fills_its_tables_and_figures(data, monkeypatch):
     monkeypatch.setattr(topic_sst, "LARGEST", 10)
-    done = {setting.spec().id: outcome(data, setting=setting).run for setting in SETTINGS[:2]}
+    done = {setting.spec(0).id: outcome(data, setting=setting).run for setting in SETTINGS[:2]}
     result = TopicSst().analyse(Order("quick"), done)
     named = {claim.id for claim in load_claims() if "topic-sst" in claim.experiments}
     assert {finding.claim for finding in result.findings} == named
     assert all(table and all(list(row) == list(table[0]) for row in table) for table in result.tables.values())
     assert all(chart.to_dict()["$schema"] for chart in result.figures.values())
+
+
+def test_figures_draw_the_right_columns(data, monkeypatch):
+    monkeypatch.setattr(topic_sst, "LARGEST", 100)
+    five = outcome(data, setting=SETTINGS[4], off=0.5)
+    figures = after(TopicSst(), [outcome(data, off=0.2), five]).figures()
+    ends = {(row["setting"], row["word"]): row for row in drawn(figures["identity"])}
+    pure, frequent = ends[SETTINGS[0].name, "powerful"], ends[SETTINGS[4].name, FREQUENT]
+    assert (pure["score"], frequent["score"]) == (2.0, 1.0)
+    assert pure["norm"] / pure["identity"] == pytest.approx(1.2)
+    assert frequent["norm"] / frequent["identity"] == pytest.approx(1.5)
+    words, crosses = figures["identity"].to_dict()["spec"]["layer"]
+    assert (words["encoding"]["y"]["field"], crosses["encoding"]["y"]["field"]) == ("norm", "identity")
+    for name in ("purity", "frequency"):
+        assert figures[name].to_dict()["spec"]["encoding"]["y"]["field"] == name
+        rows = drawn(figures[name])
+        assert {row["setting"] for row in rows} == {SETTINGS[0].name}, "purity is that of two classes"
+        points = {(row["sentences_of"], row["step"]): row for row in rows}
+        assert points["stupid", 500]["frequency"] == 81 and points["stupid", 1000]["frequency"] == 8
+        assert points["stupid", 500]["purity"] == pytest.approx(1 / 81) and points["stupid", 1000]["purity"] == 1
+    weights = {(row["word"], row["step"]): row["weight"] for row in drawn(figures["sentence"])}
+    assert {word for word, _ in weights} == {"powerful", "best"}
+    assert weights["best", 500] == pytest.approx(1 / (6 + np.e))
+    assert figures["sentence"].to_dict()["spec"]["encoding"]["y"]["field"] == "weight"
 
 
 @pytest.mark.parametrize(
@@ -125,10 +170,10 @@ def test_it_fills_its_tables_and_figures(data, monkeypatch):
 )
 def test_a_run_ends_two_thousand_epochs_after_its_lowest_validation_loss(losses, wanted):
     rows = [{"step": 500 * k, "valid_loss": loss} for k, loss in enumerate(losses)]
-    done = {SETTINGS[0].spec().id: Trained("x", rows, rows[-1]["step"])}
-    assert epochs(SETTINGS[0], Order("paper"), {}) == 4000
-    assert epochs(SETTINGS[0], Order("paper"), done) == wanted
-    assert epochs(SETTINGS[0], Order("quick"), {}) == 2000
+    done = {SETTINGS[0].spec(0).id: Trained("x", rows, rows[-1]["step"])}
+    assert TopicSst().plan(Order("paper"), {})[0].schedule.steps == 4000
+    assert TopicSst().plan(Order("paper"), done)[0].schedule.steps == wanted
+    assert TopicSst().plan(Order("quick"), {})[0].schedule.steps == 2000
 
 
 def test_plans_are_the_papers():

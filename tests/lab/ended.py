@@ -1,6 +1,9 @@
-"""Runs on copying, as they would have ended."""
+"""Runs on copying, as they would have ended, and experiments that have measured them."""
 
-from attnlab.lab.success import Outcome
+from copy import copy
+
+from attnlab.lab.experiment import Order
+from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.runs.loop import Trained
 
 
@@ -20,6 +23,20 @@ def trained(learned_at, seed=0, last=300, probe=0.9):
     return Trained(f"{seed:016x}", rows, last)
 
 
-def group(kind, steps):
-    """A run of a setting, or kind of order, for each of ``steps``: when they learned, None if not at all."""
-    return [Outcome(kind.name, seed, trained(step, seed)) for seed, step in enumerate(steps)]
+def group(setting, steps):
+    """A run of a setting for each of ``steps``: when they learned, None if not at all."""
+    return [Outcome(setting.name, seed, trained(step, seed), setting.spec(seed)) for seed, step in enumerate(steps)]
+
+
+def after(experiment, outcomes, preset="paper"):
+    """The experiment once it has measured these runs, whichever were planned."""
+    story = copy(experiment)
+    story.order, story.runs = Order(preset), Runs(outcomes)
+    story.measure(story.runs)
+    return story
+
+
+def verdicts(story):
+    """The verdict of each claim, and the parts of all by claim and name."""
+    findings = story.findings()
+    return {f.claim: f.verdict for f in findings}, {(f.claim, p.name): p for f in findings for p in f.parts}

@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 
 from attnlab.experiments.early_verdict.fit import Followed
-from attnlab.runs.schedule import Chance
+from attnlab.families.copying.early_verdict import Chance
 from attnlab.seeds import numpy_generator
 
 GUESSING = Chance(positions=41, words=41)

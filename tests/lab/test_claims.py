@@ -1,5 +1,6 @@
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import attnlab.lab
 from attnlab.errors import UsageError
 from attnlab.lab.claims import (
     PRESETS,
@@ -17,10 +19,12 @@ from attnlab.lab.claims import (
     claim,
     decide,
     load_claims,
-    read_registry,
+    read_claims,
     verdict_of,
 )
+from attnlab.lab.registry import EXPERIMENTS
 
+LAB = Path(attnlab.lab.__file__).parent
 LIST = Path(__file__).parents[3] / "shared" / "CLAIMS.md"
 
 
@@ -59,7 +63,7 @@ def test_registry_is_the_list_of_claims() -> None:
     ]
     assert len(rows) == 71
     listed = [(id, source, tuple(experiments.split(", "))) for id, source, _, experiments in rows]
-    papers = [claim for claim in load_claims() if not claim.ours]
+    papers = [claim for claim in load_claims() if claim.by == "paper"]
     assert [(claim.id, claim.source, claim.experiments) for claim in papers] == listed
 
 
@@ -87,16 +91,15 @@ def entry(id: str = "a", statement: str = "s", experiments: str = '["e"]') -> st
 
 
 def test_registry_reads_in_order() -> None:
-    assert [each.id for each in read_registry(entry("b") + entry("a"))] == ["b", "a"]
+    assert [each.id for each in read_claims(entry("b") + entry("a"))] == ["b", "a"]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (entry("a") + entry("a"), "two claims with the id 'a'"),
-        (entry(statement=" "), "'a' has an empty statement"),
-        (entry(experiments="[]"), "'a' has an empty experiments"),
-        (entry(experiments='["e", ""]'), "'a' has an empty experiments"),
+        (entry(statement=" "), "'a' in the awaiting.toml has an empty statement"),
+        (entry(experiments="[]"), "'a' in the awaiting.toml has an empty experiments"),
+        (entry(experiments='["e", ""]'), "'a' in the awaiting.toml has an empty experiments"),
         (entry().replace('rule = "r"', ""), r"0\.rule"),
         (entry(experiments="3"), r"0\.experiments"),
         ("[[claim", "not TOML"),
@@ -104,7 +107,29 @@ def test_registry_reads_in_order() -> None:
 )
 def test_registry_mistakes_are_named(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        read_registry(text)
+        read_claims(text)
+
+
+def test_a_claim_belongs_to_the_experiment_of_its_folder_unless_it_says_otherwise() -> None:
+    alone, shared = entry().replace('experiments = ["e"]\n', ""), entry("b", experiments='["copying", "mixture"]')
+    read = read_claims(alone + shared, "copying")
+    assert [each.experiments for each in read] == [("copying",), ("copying", "mixture")]
+    assert {each.by for each in read} == {"paper"}
+    with pytest.raises(UsageError, match=r"awaiting\.toml is wrong at 0\.experiments"):
+        read_claims(alone)
+    with pytest.raises(UsageError, match=r"claims\.toml of copying is wrong at 0\.by"):
+        read_claims(alone + 'by = "hearsay"\n', "copying")
+
+
+def test_every_claim_is_listed_once_in_the_order_and_lives_with_its_first_experiment() -> None:
+    claims = {each.id: each for each in load_claims()}
+    order = tomllib.loads((LAB / "claims" / "order.toml").read_text(encoding="utf-8"))["order"]
+    assert order == list(claims)
+    for name, experiment in EXPERIMENTS.items():
+        file = LAB.parent / "experiments" / name.replace("-", "_") / "claims.toml"
+        lives = [one.id for one in read_claims(file.read_text(encoding="utf-8"), name)] if file.is_file() else []
+        assert set(lives) == {id for id, one in claims.items() if one.experiments[0] == name}, name
+        assert set(experiment.rules()) == {id for id, one in claims.items() if name in one.experiments}, name
 
 
 # Verdicts

@@ -9,18 +9,18 @@ import altair as alt
 import pytest
 
 from attnlab.errors import RunFailed, StoreError
+from attnlab.families.copying.problem import PairProblem
+from attnlab.families.copying.spec import CopyingSpec, SelectionsSpec, Seq2SeqSpec
 from attnlab.lab.claims import Finding, Part
 from attnlab.lab.conduct import conduct, estimate
 from attnlab.lab.experiment import Order, Result
 from attnlab.lab.result import write_result
 from attnlab.runs.engine import Job, LocalEngine
 from attnlab.runs.loop import Trained, train
-from attnlab.runs.model_spec import AdamSpec, Seq2SeqSpec
-from attnlab.runs.problem import PairProblem
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import CopyingSpec, SelectionsSpec
 
 
 def spec_of(seed, rate=1e-3):

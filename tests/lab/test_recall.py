@@ -13,6 +13,7 @@ from attnlab.experiments.copying import experiment as copying
 from attnlab.experiments.copying.experiment import make_spec
 from attnlab.experiments.early_verdict.experiment import EarlyVerdict
 from attnlab.experiments.mixture import experiment as mixture
+from attnlab.families.copying.spec import CopyingSpec, SelectionsSpec, Seq2SeqSpec
 from attnlab.lab.conduct import conduct, estimate
 from attnlab.lab.experiment import Order, Result
 from attnlab.lab.recall import RECALLING, check_recalling, recall
@@ -20,11 +21,9 @@ from attnlab.lab.registry import EXPERIMENTS, find_experiment
 from attnlab.lab.success import Outcome, curve_table, first_learned
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained, train
-from attnlab.runs.model_spec import Seq2SeqSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import CopyingSpec, SelectionsSpec
 
 RESULTS = Path(__file__).parents[2] / "results"
 

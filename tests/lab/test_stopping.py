@@ -83,7 +83,7 @@ def without_hope(monkeypatch):
             ),
         }
     )
-    for module in ("attnlab.runs.loop", "attnlab.lab.stopping"):
+    for module in ("attnlab.families.copying.early_verdict", "attnlab.lab.stopping"):
         monkeypatch.setattr(f"{module}.shipped", lambda: hopeless)
 
 

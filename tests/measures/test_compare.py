@@ -7,6 +7,7 @@ import torch
 
 import attnlab
 from attnlab.errors import UsageError
+from attnlab.fields import ScoreField
 from attnlab.measures.compare import Agreement
 
 LENGTHS = [3, 1, 4]
@@ -41,6 +42,11 @@ def test_padding_is_not_looked_at(filling: float) -> None:
 def test_padded_and_flat_may_be_mixed_and_come_from_pytorch() -> None:
     flat = attnlab.agreement(np.float32(U), V, LENGTHS)
     assert attnlab.agreement(torch.tensor(U), padded(V, 0), torch.tensor(LENGTHS)) == flat
+
+
+def test_score_fields_are_taken_as_they_are() -> None:
+    fields = (ScoreField(np.array(values), np.cumsum([0, *LENGTHS])) for values in (U, V))
+    assert attnlab.agreement(*fields) == attnlab.agreement(U, V, LENGTHS)
 
 
 def test_full_padded_arrays_need_no_lengths() -> None:

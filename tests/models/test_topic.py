@@ -181,7 +181,7 @@ def test_attention_adds_up_and_the_probe_is_attention_on_one_word(sentences, see
 
 @given(sentences=sentences_of, seed=st.integers(0, 50))
 def test_a_score_grows_as_fast_as_the_probe_knows_more_than_the_sentence_does(sentences, seed):
-    """The bridge of docs/theory/bridge.md: exact for every bag of words and every linear classifier."""
+    """The bridge of docs/theory.md: exact for every bag of words and every linear classifier."""
     model, labels = random_model("linear", seed), torch.arange(len(sentences)) % 3
     bags = ragged(sentences)
     prediction = model(bags, labels)

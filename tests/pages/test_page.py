@@ -1,5 +1,8 @@
 """Pages: escaped, whole, and alive without a network."""
 
+import base64
+import hashlib
+import html
 import re
 
 import altair as alt
@@ -7,7 +10,7 @@ import pytest
 
 from attnlab.experiments.copying.demo import tell
 from attnlab.experiments.copying.experiment import PERMUTATIONS, SELECTIONS
-from attnlab.lab.success import Outcome
+from attnlab.lab.outcomes import Outcome
 from attnlab.pages.page import Section, write_page
 from attnlab.runs.loop import Trained
 
@@ -21,7 +24,22 @@ def test_every_text_is_escaped(tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<script>alert" not in page
     assert "<b>" not in page
-    assert page.count("<script>") == page.count("</script>") == 2
+    assert len(re.findall(r"<script\b", page)) == page.count("</script>") == 3  # the chart's data, the library, drawing
+
+
+def test_a_page_lets_its_own_scripts_run_and_nothing_else(tmp_path):
+    chart = alt.Chart(alt.InlineData(values=[{"y": 1}])).mark_bar().encode(y="y:Q")
+    write_page(tmp_path / "page.html", "title", "lead", [Section("heading", chart=chart)])
+    page = (tmp_path / "page.html").read_bytes().decode("utf-8")
+    (allowed,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', page)
+    rules = dict(rule.strip().split(" ", 1) for rule in html.unescape(allowed).split(";"))
+    assert rules["default-src"] == "'none'"
+    assert "unsafe" not in rules["script-src"]
+    scripts = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    assert rules["script-src"] == " ".join(f"'sha256-{digest}'" for digest in digests)
+    write_page(tmp_path / "plain.html", "title", "lead", [Section("heading")])
+    assert "script-src &#39;none&#39;" in (tmp_path / "plain.html").read_text(encoding="utf-8")
 
 
 def test_nothing_is_fetched(tmp_path):

@@ -27,7 +27,7 @@ def words_of(texts, k):
 @pytest.mark.parametrize("positions", [1, 20, 8192])
 def test_it_is_the_gradient_to_gates_on_the_embeddings(draw_model, draw_texts, logits_of, settings, positions):
     model, texts = draw_model(**settings), draw_texts(LENGTHS, settings.get("classes", 2))
-    delta = influence(model, texts, positions)
+    delta = influence(model, texts, positions=positions)
     for k, length in enumerate(LENGTHS):
         gates = torch.ones(length, 1, dtype=torch.float64, requires_grad=True)
         logits = logits_of(model, gates * model.embedding[words_of(texts, k)])

@@ -27,7 +27,7 @@ MODELS = {
 @pytest.mark.parametrize("positions", [1, 30, 8192])
 def test_it_is_the_fall_of_the_log_odds_without_the_word(draw_model, draw_texts, logits_of, settings, positions):
     model, texts = draw_model(**settings), draw_texts(LENGTHS, settings.get("classes", 2))
-    loo = leave_one_out(model, texts, positions)
+    loo = leave_one_out(model, texts, positions=positions)
     for k, length in enumerate(LENGTHS):
         vectors = model.embedding[texts.words[texts.offsets[k] : texts.offsets[k + 1]]]
 

@@ -1,4 +1,4 @@
-"""Texts in batches and the fields over them, against reading every text by itself."""
+"""The fields over many texts, against reading every text by itself."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from attnlab.data.batch import Bags
 from attnlab.errors import UsageError
 from attnlab.models.classifier import Classifier, log_odds
-from attnlab.probes.texts import batches, padded, text_fields
+from attnlab.probes.texts import text_fields
 
 LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=12)
 
@@ -19,38 +19,12 @@ def numbered(lengths):
     return Bags(torch.arange(sum(lengths)) + 1, torch.tensor([0, *np.cumsum(lengths)]), torch.arange(len(lengths)) % 2)
 
 
-@given(LENGTHS, st.integers(1, 60))
-def test_batches_hold_every_text_once_longest_first_and_within_bounds(lengths, positions):
-    texts = numbered(lengths)
-    found = list(batches(texts, positions))
-    assert sorted(torch.cat([batch.rows for batch in found]).tolist()) == list(range(len(lengths)))
-    read = torch.cat([batch.lengths for batch in found])
-    assert (read.diff() <= 0).all()
-    for batch in found:
-        assert batch.tokens.numel() <= positions or len(batch.rows) == 1
-        assert torch.equal(batch.lengths, texts.lengths[batch.rows])
-        assert torch.equal(batch.labels, texts.labels[batch.rows])
-        assert torch.equal(batch.tokens[batch.inside], texts.words[batch.places])
-        assert (batch.tokens[~batch.inside] == 0).all()
-
-
-@given(LENGTHS, st.data())
-def test_padded_gives_the_rows_asked_for_in_that_order(lengths, data):
-    texts = numbered(lengths)
-    rows = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=6))
-    batch = padded(texts, torch.tensor(rows))
-    for row, tokens, length in zip(rows, batch.tokens, batch.lengths, strict=True):
-        start, end = texts.offsets[row], texts.offsets[row + 1]
-        assert torch.equal(tokens[:length], texts.words[start:end])
-        assert not tokens[length:].any()
-
-
 @settings(max_examples=15)
 @given(lengths=LENGTHS, positions=st.integers(1, 60), classes=st.sampled_from([2, 4]))
 def test_fields_are_those_of_every_text_read_by_itself(lengths, positions, classes):
     model = Classifier(200, classes, embedding_size=5, hidden=4, seed=1)
     texts = numbered(lengths)
-    fields = text_fields(model, texts, positions)
+    fields = text_fields(model, texts, positions=positions)
     losses, right = [], 0
     for k, length in enumerate(lengths):
         words = texts.words[texts.offsets[k] : texts.offsets[k + 1]]

@@ -2,10 +2,9 @@
 
 import pytest
 
-from attnlab.runs.model_spec import Seq2SeqSpec
+from attnlab.families.copying.spec import CopyingSpec, SelectionsSpec, Seq2SeqSpec
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import CopyingSpec, SelectionsSpec
 
 
 def small_spec(seed: int = 0, **changes: object) -> RunSpec:

@@ -14,9 +14,10 @@ import pytest
 import torch
 
 from attnlab.errors import RunBusy, RunFailed
+from attnlab.families.copying.spec import Seq2SeqSpec
+from attnlab.families.registry import build_problem
 from attnlab.runs.loop import Interrupted, finished, train
-from attnlab.runs.model_spec import AdamSpec, Seq2SeqSpec
-from attnlab.runs.problem import build_problem
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.store import RunStore, StoreWarning
 

@@ -5,20 +5,22 @@ import json
 import pytest
 
 from attnlab.errors import UsageError
-from attnlab.records import validated
-from attnlab.runs.model_spec import AdamSpec, Seq2SeqSpec, TopicModelSpec
-from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import NUMERICS, RunSpec
-from attnlab.runs.task_spec import (
+from attnlab.families.copying.spec import (
     CopyingSpec,
     IndependentSpec,
     MixtureSpec,
     PermutationSetsSpec,
     PermutationsSpec,
     SelectionsSpec,
-    TopicsSpec,
+    Seq2SeqSpec,
     ZipfSpec,
 )
+from attnlab.families.topics import NUMERICS
+from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
+from attnlab.records import validated
+from attnlab.runs.optimisers import AdamSpec
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
 
 PERMUTATIONS = CopyingSpec(distribution=PermutationsSpec(words=40))
 
@@ -108,7 +110,7 @@ def test_a_mistake_is_one_sentence(values, named):
     ("values", "named"),
     [
         ({"steps": -1, "evaluations": ()}, "steps"),
-        ({"steps": 10, "evaluations": (20,)}, "behind the last step 10"),
+        ({"steps": 10, "evaluations": (20,)}, "after the last step 10"),
         ({"steps": 10, "evaluations": (4, 2)}, "rising order"),
         ({"steps": 10, "evaluations": (), "stop_at": 1.5}, "stop_at"),
         ({"steps": 10, "evaluations": (), "checkpoint_every": 0}, "checkpoint_every"),
@@ -117,3 +119,9 @@ def test_a_mistake_is_one_sentence(values, named):
 def test_a_schedule_out_of_range_is_refused(values, named):
     with pytest.raises(UsageError, match=named):
         validated(Schedule, values)
+
+
+@pytest.mark.parametrize("interval", [0, -5, 2.5, "10"])
+def test_an_interval_that_is_no_number_of_steps_is_refused(interval):
+    with pytest.raises(UsageError, match=f"interval: .* 1 or more, not {interval!r}"):
+        Schedule.every(interval, steps=10)

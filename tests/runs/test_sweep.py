@@ -14,7 +14,7 @@ import pytest
 from attnlab.errors import UsageError
 from attnlab.runs.engine import Event, Job, LocalEngine
 from attnlab.runs.loop import train
-from attnlab.runs.model_spec import AdamSpec
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.store import RunStore
 from attnlab.runs.sweep import pending, sweep

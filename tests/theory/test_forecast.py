@@ -1,12 +1,16 @@
 """Forecasts: verdicts, their uncertainty, and the words they name."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from attnlab.data.sentence_pairs import SentencePairs
+from attnlab.data.texts import read_texts
 from attnlab.errors import UsageError
 from attnlab.families.copying.task import Permutations, Selections, Zipf
 from attnlab.seeds import numpy_generator
@@ -130,3 +134,76 @@ def test_json_is_plain_and_whole():
 def test_nothing_to_tell_apart_is_said(texts, labels, kind, named):
     with pytest.raises(UsageError, match=named):
         forecast(SentencePairs.from_tokens(texts, labels), kind=kind)
+
+
+# --- what it takes, and what it writes
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        ("x.csv", {}, r"^'x\.csv' is a path; read it with attnlab\.read_texts .* or attnlab\.read_pairs"),
+        (Path("x.csv"), {}, r"^'x\.csv' is a path"),
+        ([["a"]], {}, r"needs what attnlab\.read_texts .* return, not list\.$"),
+        (None, {}, "not NoneType"),
+        (
+            SentencePairs.from_tokens([["a"]], [["b"]]),
+            {"kind": "label"},
+            "no kind 'label'; known kinds are pairs, labels",
+        ),
+    ],
+)
+def test_what_is_no_data_is_refused_in_a_sentence(data, options, message):
+    with pytest.raises(UsageError, match=message):
+        forecast(data, **options)
+
+
+def test_labelled_texts_are_forecast_as_labels_with_their_notes(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\n" + "a lovely film,good\nan awful film,bad\n,bad\n" * 12)
+    texts = read_texts(path)
+    result = forecast(texts)
+    assert (result.kind, result.notes) == ("labels", texts.notes)
+    assert replace(result, notes=()) == forecast(texts.pairs, kind="labels")
+    assert "12 rows without words or label are left out" in result.notes[0]
+
+
+def test_a_forecast_is_saved_as_its_suffix_says(tmp_path):
+    result = forecast(copied(Selections(6, 12), 60))
+    page, numbers = result.save(tmp_path / "a.html", name="<copying>"), result.save(str(tmp_path / "a.JSON"))
+    assert "Forecast for &lt;copying&gt;" in page.read_text(encoding="utf-8")
+    assert json.loads(numbers.read_text(encoding="utf-8")) == {
+        "data": "your data",
+        **json.loads(json.dumps(result.to_json())),
+    }
+    with pytest.raises(UsageError, match=r"saved as \.html .* or \.json .*, not as 'a\.pdf'"):
+        result.save(tmp_path / "a.pdf")
+    assert not (tmp_path / "a.pdf").exists()
+
+
+# --- without PyTorch
+
+PROGRAM = """
+import sys
+import attnlab
+from attnlab.cli.main import app
+from attnlab.data.sentence_pairs import read_pairs
+from attnlab.data.texts import read_texts
+
+attnlab.forecast(read_texts("a.csv")).save("api.html")
+attnlab.forecast(read_pairs("a.de", "a.en")).save("api.json")
+for words in (["a.csv"], ["--source", "a.de", "--target", "a.en"]):
+    app(["forecast", *words, "--out", "written"], standalone_mode=False)
+assert "torch" not in sys.modules, "torch was loaded"
+"""
+
+
+def test_forecasts_do_not_load_pytorch(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\n" + "a lovely film,good\nan awful film,bad\n" * 12)
+    (tmp_path / "a.de").write_text("das Haus\nein Haus\ndas Buch\n" * 6)
+    (tmp_path / "a.en").write_text("the house\na house\nthe book\n" * 6)
+    got = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert got.returncode == 0, got.stderr
+    assert {path.name for path in tmp_path.rglob("*.*") if path.suffix in (".html", ".json")} == {
+        "api.html", "api.json", "forecast.html", "forecast.json"
+    }  # fmt: skip

@@ -1,7 +1,6 @@
 """``attnlab forecast``: will attention be learned on this data? From co-occurrence alone."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +14,6 @@ from attnlab.cli.options import JsonOption, console, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from attnlab.data.labelled_file import LabelledTexts
     from attnlab.theory.forecast import Forecast, Picture
 
 _PAIRS, _LABELS = "A parallel corpus", "Labelled texts"
@@ -51,19 +49,18 @@ def forecast(
     if (file is None) == (source is None and target is None) or (source is None) != (target is None):
         raise UsageError("Name either a FILE of labelled texts, or a parallel corpus by --source and --target.")
     if file is not None:
-        from attnlab.data.labelled_file import read_labelled
+        from attnlab.data.texts import read_texts
 
-        read = read_labelled(file, text, label)
-        labels = read.pairs.target_words
+        texts = read_texts(file, text=text, label=label)
+        labels = texts.pairs.target_words
         if len(labels) == 1:
             raise UsageError(
                 f"{file}: all texts with a word have the label {labels[0][:40]!r} in the column {label!r}; a forecast "
                 "needs two."
             )
-        notes = _notes(file, read)
-        for note in notes:
+        for note in texts.notes:
             console().print(Text(note, "yellow"))
-        told, name = replace(forecast(read.pairs, kind="labels"), notes=notes), file.name
+        told, name = forecast(texts), file.name
     elif source is not None and target is not None:
         from attnlab.data.sentence_pairs import read_pairs
 
@@ -82,31 +79,6 @@ def forecast(
         _print(told)
     for path in written:
         typer.echo(str(path))
-
-
-def _notes(file: Path, read: "LabelledTexts") -> tuple[str, ...]:
-    """What was left out of the labelled texts, and which labels are too rare to tell anything about."""
-    import numpy as np
-
-    from attnlab.data.own_file import SHOWN as FEW
-    from attnlab.data.own_file import count_rows, explain_rows
-
-    notes = []
-    if read.left_out:
-        left_out = np.arange(len(read.left_out))
-        notes.append(f"{file.name}: " + count_rows(left_out, read.left_out, "row", "without words or label"))
-    labels = read.pairs.target_words
-    once = np.flatnonzero(np.bincount(read.pairs.target, minlength=len(labels))[read.pairs.target] == 1)
-    if len(once):
-        rows = read.rows[once[:FEW]].tolist()
-        first = [
-            f"{labels[read.pairs.target[text]][:40]!r} in row {row}" for text, row in zip(once, rows, strict=False)
-        ]
-        named = ", ".join(first) + ", ..." * (len(once) > FEW)
-        noun, have, them = ("label", "has", "it") if len(once) == 1 else ("labels", "have", "them")
-        told = f"{have} one text only, so nothing is told about {them}"
-        notes.append(f"{file.name}: {len(once)} {noun} ({named}) {told}.")
-    return explain_rows(notes, file)
 
 
 def _print(told: "Forecast") -> None:

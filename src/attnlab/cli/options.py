@@ -1,6 +1,5 @@
 """Options that several commands share, and what they mean together."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -46,8 +45,9 @@ def workers(jobs: int | None) -> int:
     """How many worker processes: as asked, else as many as this process may use cores."""
     if jobs is not None:
         return jobs
-    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    from attnlab.runs.environment import cores
+
+    return cores()
 
 
 def check_device(device: str) -> str:

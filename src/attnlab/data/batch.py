@@ -13,7 +13,7 @@ class PairBatch:
     """Pairs of input and output sequences, teacher forced.
 
     ``source``: (batch, source) input words x_l. ``previous``: (batch, target) the decoder's input, the output moved one
-    to the right behind a start symbol. ``target``: (batch, target) output words y_t. Lengths: (batch,) or None where
+    to the right after a start symbol. ``target``: (batch, target) output words y_t. Lengths: (batch,) or None where
     every sequence is full. ``position``: (target,) the input position each output word is made from, where the task
     knows it.
     """
@@ -24,6 +24,21 @@ class PairBatch:
     source_lengths: Tensor | None = None
     target_lengths: Tensor | None = None
     position: Tensor | None = None
+
+    @property
+    def inside(self) -> Tensor:
+        """Which input positions are there: (batch, source)."""
+        if self.source_lengths is None:
+            return torch.ones_like(self.source, dtype=torch.bool)
+        return torch.arange(self.source.shape[1], device=self.source.device) < self.source_lengths[:, None]
+
+    @property
+    def labels(self) -> Tensor:
+        """The output words (batch, target), -1 after an output's end."""
+        if self.target_lengths is None:
+            return self.target
+        positions = torch.arange(self.target.shape[1], device=self.target.device)
+        return self.target.where(positions < self.target_lengths[:, None], -1)
 
     def to(self, device: torch.device | str) -> "PairBatch":
         """The same batch on another device."""
@@ -66,7 +81,7 @@ class Bags:
 
     @property
     def sentence(self) -> Tensor:
-        """The sentence each word stands in: (tokens,)."""
+        """The sentence each word is in: (tokens,)."""
         return torch.repeat_interleave(torch.arange(len(self), device=self.words.device), self.lengths)
 
     def select(self, rows: Tensor) -> "Bags":

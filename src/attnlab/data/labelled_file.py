@@ -1,9 +1,7 @@
-"""Texts and their labels from one file: CSV, TSV, JSON lines or Parquet.
+"""Columns of a table in a file: CSV, TSV, JSON lines or Parquet.
 
-A label is the one output word of its text (P3 2.4), so labelled texts are sentence pairs. Texts are lower-cased and cut
-at everything that is no letter, mark, digit or apostrophe. Every value is text: "NA" and "null" are words. A row whose
-text has no word, or whose label is empty, is left out and its number told; an empty line is such a row. Rows are
-counted from 1 without the header, lines with it.
+Every value is text: "NA" and "null" are words. An empty line is a row of empty values. Rows are counted from 1 without
+the header, lines with it.
 """
 
 import csv
@@ -12,23 +10,17 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from attnlab.data.reading import read_lines, read_utf8
-from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
 
 ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
-_NO_WORD = r"[^\pL\pM\pN']+"
 _HALF = re.compile("[\ud800-\udfff]")
 _QUOTED = re.compile(rb'"(?:(?<=\A")|(?<=[,\r\n]"))(?:[^"]++|"")*+(?P<end>"(?=[,\r\n]|\Z))?')
 _ROW = re.compile(rb"[^\r\n]+")
@@ -39,32 +31,12 @@ _LARGEST_BLOCK = (1 << 31) - 1
 """The reader counts a block's bytes in 32 bits."""
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledTexts:
-    """``pairs``: the texts' words and their labels. ``left_out``: rows without words or label, counted from 1."""
-
-    pairs: SentencePairs
-    left_out: tuple[int, ...]
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """(texts,) the row of each text that is left, counted as those left out are."""
-        every = np.arange(1, len(self.pairs) + len(self.left_out) + 1)
-        return np.delete(every, np.array(self.left_out, np.int64) - 1)
-
-
-def read_labelled(path: Path, text: str = "text", label: str = "label") -> LabelledTexts:
-    """The texts in column ``text`` and their labels in column ``label``; .csv, .tsv and .jsonl may be .gz or .xz."""
-    texts, labels = read_columns(path, [text, label])
-    return _paired(texts, labels, path)
-
-
-def read_columns(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
-    """The columns named, in that order, as texts: an empty one where a row has no value."""
+def read_columns(path: Path, wanted: Sequence[str], parts: Sequence[str] = ("text", "label")) -> list[pa.Array]:
+    """The columns named, in that order, as texts: an empty one where a row has no value. ``parts``: what they are."""
     path = Path(path)
     form = _form(path)
     if len(set(wanted)) < len(wanted):
-        raise UsageError(f"Text and label cannot both be the column {wanted[0]!r}.")
+        raise UsageError(f"{' and '.join(parts).capitalize()} cannot both be the column {wanted[0]!r}.")
     readers = {"csv": _read_csv, "tsv": _read_tsv, "jsonl": _read_jsonl, "parquet": _read_parquet}
     return readers[form](path, wanted)
 
@@ -227,27 +199,3 @@ def _first_line(error: Exception) -> str:
     """What the reader says, without characters of the file that a terminal would obey."""
     line = str(error).splitlines()[0].rstrip(".")
     return "".join(char if char.isprintable() else "?" for char in line)
-
-
-def _paired(texts: pa.Array, labels: pa.Array, path: Path) -> LabelledTexts:
-    """Words and labels as ids; rows without either are left out."""
-    clean = pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_lower(texts), _NO_WORD, " "))
-    labels = pc.utf8_trim_whitespace(labels)
-    there = pc.and_(pc.not_equal(clean, ""), pc.not_equal(labels, ""))
-    left_out = tuple((np.flatnonzero(~there.to_numpy(zero_copy_only=False)) + 1).tolist())
-    if len(left_out) == len(texts):
-        raise UsageError(f"{path} has no row with words in its text and a label.")
-    split = pc.split_pattern(clean.filter(there), " ")
-    words, names = split.flatten().dictionary_encode(), labels.filter(there).dictionary_encode()
-    offsets: Any = split.offsets.to_numpy().astype(np.int64)
-    return LabelledTexts(
-        SentencePairs(
-            words.indices.to_numpy().astype(np.int32),
-            offsets - offsets[0],
-            names.indices.to_numpy().astype(np.int32),
-            np.arange(len(names) + 1, dtype=np.int64),
-            words.dictionary.to_pylist(),
-            names.dictionary.to_pylist(),
-        ),
-        left_out,
-    )

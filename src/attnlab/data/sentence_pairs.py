@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from attnlab.data.conventions import Conventions
+from attnlab.data.labelled_file import is_table, read_columns
 from attnlab.data.reading import read_lines, read_utf8
 from attnlab.errors import UsageError
+from attnlab.files import as_path
 
 SEPARATOR = "|||"
 """What stands between the sides of a pair where both are in one file."""
@@ -63,8 +65,15 @@ class SentencePairs:
             raise UsageError("A pair must have words on both sides or on none.")
 
     @classmethod
-    def from_tokens(cls, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> Self:
+    def from_tokens(cls, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]] = ()) -> Self:
         """Pairs from sentences that are already cut into words."""
+        for name, side in (("source", source), ("target", target)):
+            wrong = side if isinstance(side, str) else next((one for one in side if isinstance(one, str)), None)
+            if wrong is not None:
+                raise UsageError(
+                    f"The {name} sentence {wrong[:40]!r} is one text; from_tokens takes lists of words, such as "
+                    f"{[wrong[:40].split()]}."
+                )
         if len(source) != len(target):
             raise UsageError(f"Every source sentence needs its target: there are {len(source)} and {len(target)}.")
         return cls._joined(*(_Side.of_lists(side) for side in (source, target)))
@@ -168,16 +177,36 @@ class _Side(NamedTuple):
 
 
 def read_pairs(
-    source: Path,
-    target: Path,
+    source: str | Path,
+    target: str | Path | None = None,
     *,
+    columns: tuple[str, str] = ("source", "target"),
     source_conventions: Conventions | None = None,
     target_conventions: Conventions | None = None,
     tell_empty: bool = True,
 ) -> SentencePairs:
-    """The pairs of two files, line by line; ``tell_empty``: empty lines are named in a warning."""
-    texts = _converted(read_utf8(source), source_conventions), _converted(read_utf8(target), target_conventions)
-    sides = [_lines(text) for text in texts]
+    """The pairs of two files, line by line, or of one file that has both sides; plain, .gz or .xz.
+
+    One file is a table (.csv, .tsv, .jsonl or .parquet) with the two ``columns``, or has lines ``source ||| target``.
+    ``tell_empty``: empty lines are named in a warning.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "pairs.tsv"
+    ...     _ = path.write_text("de\\ten\\ndas Haus\\tthe house\\n")
+    ...     read_pairs(path, columns=("de", "en")).target_words
+    ['the', 'house']
+    """
+    source = as_path(source, "A file of sentences")
+    rules = source_conventions, target_conventions
+    if target is None and not is_table(source):
+        return read_joined_pairs(source, source_conventions=rules[0], target_conventions=rules[1])
+    if target is None:
+        read = read_columns(source, columns, ("source", "target"))
+        sides = [column if rule is None else _each(column, rule) for column, rule in zip(read, rules, strict=True)]
+        return _pairs(sides[0], sides[1], str(source), str(source), tell_empty)
+    files = source, Path(target)
+    sides = [_lines(_converted(read_utf8(file), rule)) for file, rule in zip(files, rules, strict=True)]
     if len(sides[0]) != len(sides[1]):
         raise UsageError(
             f"{source} has {len(sides[0])} lines and {target} has {len(sides[1])}; line n of one must be the "
@@ -205,6 +234,10 @@ def read_joined_pairs(
 
 def _converted(data: bytes, conventions: Conventions | None) -> bytes:
     return data if conventions is None else conventions.apply(data.decode("utf-8")).encode("utf-8")
+
+
+def _each(column: pa.Array, conventions: Conventions) -> pa.Array:
+    return pa.array([conventions.apply(text) for text in column.to_pylist()], pa.large_string())
 
 
 def _lines(data: bytes) -> pa.Array:

@@ -8,6 +8,7 @@ from pathlib import Path
 from altair.utils.schemapi import debug_mode
 
 from attnlab.errors import RunFailed
+from attnlab.families.registry import build_problem
 from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.recall import Recalled
 from attnlab.lab.result import write_result
@@ -15,7 +16,6 @@ from attnlab.lab.stopping import Planner
 from attnlab.runs.engine import Engine, Event, Job
 from attnlab.runs.environment import threads
 from attnlab.runs.loop import INEXACT, Trained, finished
-from attnlab.runs.problem import build_problem
 from attnlab.runs.store import RunStore
 from attnlab.runs.sweep import pending, sweep
 

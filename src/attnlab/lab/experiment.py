@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import altair as alt
 
@@ -208,11 +208,16 @@ class Experiment:
             findings = [finding.undecided() for finding in findings]
         return tuple(finding for finding in findings if finding.parts)
 
+    def story(self, order: Order, outcomes: Iterable[Outcome]) -> Self:
+        """The experiment with these runs measured: what its rules, tables and figures are asked of."""
+        story = copy(self)
+        story.order, story.runs = order, Runs(outcomes)
+        story.measure(story.runs)
+        return story
+
     def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
         """The result, from runs that are all there."""
-        story = copy(self)
-        story.order, story.runs = order, Runs(self.outcomes(order, done))
-        story.measure(story.runs)
+        story = self.story(order, self.outcomes(order, done))
         return Result(
             summary=story.summary(),
             tables={**story.tables(), **story.run_tables()},

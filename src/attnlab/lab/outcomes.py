@@ -6,11 +6,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
-from attnlab.families.copying.success import WITHIN, first_learned
+from attnlab.families.copying.success import EVERY, WITHIN, first_learned
 from attnlab.runs.loop import Trained
 from attnlab.runs.spec import RunSpec
-from attnlab.stats.intervals import wilson
+from attnlab.stats.rates import wilson
+
+SHOWN_AT_END = {"accuracy": "accuracy", "attention": "attention_accuracy", "probe": "probe_accuracy"}
+"""What the table of runs says about a run's end, and the metrics that it is read from."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,21 @@ class Outcome:
         """First evaluation within so many ``updates`` at which the run has learned, or None."""
         return first_learned(self.run.rows, updates)
 
+    def step_or_after(self, updates: int = WITHIN) -> int:
+        """The step at which the run learned; one evaluation after the last that counts where it did not."""
+        step = self.learned_within(updates)
+        return updates + EVERY if step is None else step
+
+    def weights(self) -> tuple[int, dict[str, Tensor]]:
+        """The network's weights at the end of the run, and the step they are of.
+
+        Where the run has since gone on and dropped those, the first that are kept after its end.
+        """
+        assert self.run.run is not None  # runs that are recalled have no weights
+        step = min(step for step in self.run.run.steps() if step >= self.run.step)
+        tensors = self.run.run.load(step).tensors
+        return step, {name[6:]: value for name, value in tensors.items() if name.startswith("model.")}
+
     def up_to(self, step: int) -> Self:
         """The same without what was measured after ``step``."""
         rows = [row for row in self.run.rows if row["step"] <= step]
@@ -47,13 +66,21 @@ class Outcome:
     def row(self, within: int = WITHIN) -> dict[str, Any]:
         """How the run ended: its line in the table of runs."""
         last = self.run.rows[-1]
-        measured = {"accuracy": "accuracy", "attention": "attention_accuracy", "probe": "probe_accuracy"}
         row: dict[str, Any] = {"setting": self.setting, "seed": self.seed}
         if "accuracy" in last:
             row |= {"learned": self.learned_within(within) is not None, "step": self.learned_within(within)}
         row["last_step"] = int(last["step"])
-        row |= {f"last_{name}": last[metric] for name, metric in measured.items() if metric in last}
+        row |= {f"last_{name}": last[metric] for name, metric in SHOWN_AT_END.items() if metric in last}
         return row | {"run": self.run.id}
+
+    def late_row(self, late: int) -> dict[str, Any]:
+        """The same, and what became of the run by step ``late`` if it went on."""
+        return {
+            **self.row(),
+            "late_step": self.learned_within(late),
+            f"accuracy_{WITHIN}": self.at(WITHIN, "accuracy"),
+            **{f"{name}_{late}": self.at(late, metric) for name, metric in SHOWN_AT_END.items()},
+        }
 
 
 class Runs(Mapping[str, Sequence[Outcome]]):

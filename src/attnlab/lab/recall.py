@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attnlab.errors import UsageError
-from attnlab.families.copying.metrics import Row
 from attnlab.lab.claims import PRESETS
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.result import read_result
+from attnlab.protocols import Row
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained, measured
 

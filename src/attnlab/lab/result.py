@@ -9,13 +9,21 @@ from hashlib import sha256
 from inspect import getsource
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from attnlab.errors import UsageError
 from attnlab.files import explained
-from attnlab.lab.claims import load_claims
+from attnlab.lab.claims import Finding, Preset, first_mistake, load_claims
 from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages import charts
 from attnlab.runs.environment import environment
+
+LARGEST = 64_000_000
+"""Bytes of the largest ``result.json`` that is read."""
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
+"""The name of a table or figure: it cannot leave its folder."""
 
 
 def write_result(
@@ -100,7 +108,39 @@ def _digits(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
+class Document(BaseModel):
+    """The part of ``result.json`` that is read again; a result of a stranger's may hold anything."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    experiment: str
+    preset: Preset
+    row: str = ""
+    summary: str
+    claims: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    seeds: dict[str, list[int]]
+    tables: tuple[FileName, ...]
+    figures: tuple[FileName, ...]
+    command: str
+    training_seconds: float
+    inexact_runs: tuple[str, ...] = ()
+    recalled_runs: dict[str, list[str]] = {}
+
+
 def read_result(folder: Path) -> dict[str, Any]:
-    """The document of a result folder."""
-    document: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    """The document of a result folder, checked; a damaged or foreign one is refused in a sentence."""
+    path = folder / "result.json"
+    try:
+        if path.stat().st_size > LARGEST:
+            raise UsageError(f"{path} is too large for a result: {path.stat().st_size:,} bytes.")
+        data = path.read_bytes()
+        Document.model_validate_json(data)
+        document: dict[str, Any] = json.loads(data)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValidationError as error:
+        raise UsageError(f"{path} is no whole result ({first_mistake(error)}); run the experiment again.") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no whole result ({str(error)[:100]}); run the experiment again.") from None
     return document

@@ -7,9 +7,11 @@ decide by the 95 % bootstrap interval of the mean; rules on rates take one True 
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnlab.lab.claims import Part, Verdict
-from attnlab.stats.intervals import bootstrap_interval, fisher_exact, newcombe, wilson
+from attnlab.stats.bootstrap import bootstrap_interval, interval_over_examples
+from attnlab.stats.rates import fisher_exact, newcombe, wilson
 
 LEAST = 20
 """Fewest seeds on which a rule decides, unless it says otherwise."""
@@ -49,6 +51,48 @@ def between(interval: Interval | None, low: float, high: float) -> Verdict:
 def missing(name: str, over: str = "seeds", detail: str = NO_RUN) -> Part:
     """A part for which nothing was run, or nothing can be said."""
     return Part(name, "undecided", None, None, over, detail)
+
+
+def in_words(interval: Interval | None) -> str:
+    """An interval in words.
+
+    >>> in_words((0.25, 0.5)), in_words(None)
+    ('0.250 to 0.500', 'no interval')
+    """
+    return "no interval" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
+
+
+def low_high(interval: Interval | None, before: str = "") -> dict[str, float | None]:
+    """An interval as two columns of a table, empty where there is none.
+
+    >>> low_high((0.25, 0.5), "rise_")
+    {'rise_low': 0.25, 'rise_high': 0.5}
+    """
+    low, high = (None, None) if interval is None else interval
+    return {f"{before}low": low, f"{before}high": high}
+
+
+# --- agreements: one value a text
+
+
+def over_examples(values: NDArray[np.float64]) -> Interval | None:
+    """The 95 % interval over examples of the mean of ``values`` (texts,); None where there is a single example."""
+    interval = interval_over_examples(values)
+    return None if interval is None else (interval.low, interval.high)
+
+
+def far_exceeds(name: str, values: NDArray[np.float64], chance: NDArray[np.float64]) -> Part:
+    """Holds if the lower bound over examples is above chance and the value at least twice it; fails if the whole
+    interval lies below twice chance. ``values`` and ``chance`` (texts,).
+    """
+    value, level, interval = float(np.mean(values)), float(np.mean(chance)), over_examples(values)
+    verdict: Verdict = "undecided"
+    if interval is not None and interval[0] > level and value >= 2 * level:
+        verdict = "holds"
+    elif interval is not None and interval[1] < 2 * level:
+        verdict = "fails"
+    detail = f"{value:.3f} over {len(values)} texts, {value / level:.1f} times chance, {level:.3f}."
+    return Part(name, verdict, value, interval, "examples", detail)
 
 
 # --- means: one value a seed

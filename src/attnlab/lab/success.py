@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 import altair as alt
 
-from attnlab.families.copying.metrics import Row
+from attnlab.families.copying.spec import CopyingSpec
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Order, Table
 from attnlab.pages.charts import CONTRAST, curves, panels
+from attnlab.protocols import Row
 from attnlab.runs.loop import Trained
-from attnlab.runs.task_spec import CopyingSpec
-from attnlab.stats.intervals import fisher_exact, newcombe, wilson
+from attnlab.stats.rates import fisher_exact, newcombe, wilson
 
 LEARNED = 0.95
 """A run has learned when its token accuracy exceeds this."""

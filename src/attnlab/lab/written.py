@@ -97,4 +97,19 @@ def _read_chart(path: Path) -> Description:
         raise UsageError(f"{path} is no chart ({error}); run the experiment again.") from None
     if not isinstance(description, dict) or "vega-lite" not in str(description.get("$schema")):
         raise UsageError(f"{path} is no chart (it does not name Vega-Lite's schema); run the experiment again.")
+    if (place := _address(description)) is not None:
+        raise UsageError(f"{path} names an address at {place}; a chart of ours holds its data and fetches nothing.")
     return description
+
+
+def _address(part: Any, place: str = "") -> str | None:
+    """Where a chart names something to be fetched or followed, or None. Rows of data may hold any word."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key in ("url", "href"):
+                return f"{place}.{key}".lstrip(".")
+            if key not in ("datasets", "values") and (inner := _address(value, f"{place}.{key}")) is not None:
+                return inner
+    if isinstance(part, list):
+        return next((inner for k, value in enumerate(part) if (inner := _address(value, f"{place}[{k}]"))), None)
+    return None

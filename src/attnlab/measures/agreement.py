@@ -50,7 +50,7 @@ def top_agreement(u: ScoreField, v: ScoreField, share: float = 0.05) -> TopAgree
     """
     check_rows(u, v)
     expected, released = np.full(len(u), np.nan), np.full(len(u), np.nan)
-    # Rows without positions own no values, so the others still stand one after the other.
+    # Rows without positions own no values, so the others still follow each other.
     rows = np.flatnonzero(u.lengths)
     lengths = u.lengths[rows]
     offsets = np.concatenate([[0], np.cumsum(lengths)])

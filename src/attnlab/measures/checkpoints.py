@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnlab.errors import UsageError
-from attnlab.measures.intervals import grouped_sums
 from attnlab.seeds import numpy_generator
+from attnlab.stats.bootstrap import grouped_sums
 
 
 @dataclass(frozen=True)
@@ -70,4 +70,40 @@ def _read(choosing: NDArray[np.float64], reading: NDArray[np.float64]) -> NDArra
     """Of each split the reading of the checkpoint that its other half likes best: ``(splits,)``."""
     chosen = np.where(np.isnan(choosing), -np.inf, choosing).argmax(axis=1)
     read: NDArray[np.float64] = reading[np.arange(len(reading)), chosen]
+    return read
+
+
+# --- one split in half, text by text
+
+
+def first_half(texts: int) -> NDArray[np.bool_]:
+    """Which of so many texts are the half that steps are chosen on: (texts,). Drawn, since files may have an order."""
+    chosen = np.zeros(texts, dtype=np.bool_)
+    chosen[numpy_generator(0, "half of the texts").permutation(texts)[: texts // 2]] = True
+    return chosen
+
+
+def best_steps(values: NDArray[np.float64], texts: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Each pair's best evaluation on these texts: (pairs,) from (pairs, steps, texts)."""
+    best: NDArray[np.int64] = values[:, :, texts].mean(axis=2).argmax(axis=1)
+    return best
+
+
+def at_steps(values: NDArray[np.float64], steps: NDArray[np.int64], texts: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """These texts' values where each pair is read at its own step, mean over pairs: (texts,)."""
+    read: NDArray[np.float64] = values[np.arange(len(values)), steps][:, texts].mean(axis=0)
+    return read
+
+
+def read_on_second_half(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The second half's values at the steps that the first half chose: (texts of the second half,)."""
+    half = first_half(values.shape[2])
+    return at_steps(values, best_steps(values, half), ~half)
+
+
+def read_crosswise(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Every text's value at the steps that the other half chose: (texts,)."""
+    half, read = first_half(values.shape[2]), np.empty(values.shape[2])
+    for texts in (half, ~half):
+        read[texts] = at_steps(values, best_steps(values, ~texts), texts)
     return read

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
 from attnlab.measures.agreement import random_baseline, released_baseline, top_agreement
-from attnlab.measures.intervals import Interval, interval_over_examples
 from attnlab.measures.tau import kendall_tau
+from attnlab.stats.bootstrap import Interval, interval_over_examples
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Agreement:
 
 
 def agreement(
-    u: ArrayLike,
-    v: ArrayLike,
+    u: ArrayLike | ScoreField,
+    v: ArrayLike | ScoreField,
     lengths: ArrayLike | None = None,
     *,
     share: float = 0.05,
@@ -47,8 +47,9 @@ def agreement(
 ) -> Agreement:
     """Compare two score fields, such as attention weights ``u`` and gradient influence ``v``. Direction matters.
 
-    ``u`` and ``v`` are either flat, rows one after the other, or padded, ``(rows, longest row)``. ``lengths (rows,)``
-    says how many positions each row has; padded arrays without it are full. ``groups (rows,)``: which rows are drawn
+    ``u`` and ``v`` are score fields, as probes return them, or arrays: flat, rows one after the other, or padded,
+    ``(rows, longest row)``. ``lengths (rows,)`` says how many positions each row of an array has; padded arrays without
+    it are full. ``groups (rows,)``: which rows are drawn
     together for the interval, such as the output words of one sentence.
 
     >>> measured = agreement([0.1, 0.7, 0.2, 0.5, 0.5], [1, 3, 2, 1, 0], lengths=[3, 2])
@@ -76,8 +77,10 @@ def agreement(
     )
 
 
-def _field(scores: ArrayLike, lengths: ArrayLike | None, name: str) -> ScoreField:
-    """A score field from a flat or a padded array."""
+def _field(scores: ArrayLike | ScoreField, lengths: ArrayLike | None, name: str) -> ScoreField:
+    """A score field as it is, or from a flat or a padded array."""
+    if isinstance(scores, ScoreField):
+        return scores
     try:
         values = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a PyTorch tensor that still has a graph

@@ -81,7 +81,7 @@ def padded_blocks(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
 
 
 def pad(field: ScoreField, rows: NDArray[np.int64], padding: float) -> NDArray[np.float64]:
-    """The scores of these rows side by side: ``(rows, longest of them)``, with ``padding`` behind the shorter ones."""
+    """The scores of these rows side by side: ``(rows, longest of them)``, with ``padding`` after the shorter ones."""
     lengths = field.lengths[rows]
     column = np.arange(lengths.max(initial=0))
     at = field.offsets[rows][:, None] + column

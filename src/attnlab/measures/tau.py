@@ -115,7 +115,7 @@ def _between_tiles(place: NDArray[np.int64], rank: NDArray[np.int64], size: int)
     """Discordant pairs of positions in different tiles: for each position the later tiles' places below its rank."""
     rows, width = rank.shape
     counts = np.zeros(rows, dtype=np.int64)
-    later = np.zeros((rows, width), dtype=np.uint8)  # by place: whether it stands in a later tile
+    later = np.zeros((rows, width), dtype=np.uint8)  # by place: whether it is in a later tile
     below = np.zeros((rows, width + 1), dtype=np.int32)  # by rank: how many places of later tiles are smaller
     for start in range((width - 1) // size * size, 0, -size):
         np.put_along_axis(later, place[:, start : start + size], 1, axis=1)

@@ -9,11 +9,15 @@ performance. So xi is how good the model is when its attention first agrees with
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnlab.errors import UsageError
+from attnlab.stats.bootstrap import Floats, drawn_counts, drawn_rows, means_of_drawn, percentiles
+
+RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,56 @@ def xi(steps: Sequence[int], agreement: ArrayLike, performance: ArrayLike, level
         return None
     first = int(beyond[0])
     return Xi(int(steps[first]), float(performances[first]))
+
+
+@dataclass(frozen=True)
+class XiInterval:
+    """xi with its uncertainty. ``found``: None where no evaluation agrees more ("never"). ``value``: the performance,
+    or the ``best`` one where it is never. ``interval``: over comparison runs; over examples where there is one run;
+    None where there is one text as well.
+    """
+
+    found: Xi | None
+    value: float
+    interval: tuple[float, float] | None
+    over: Literal["comparison seeds", "examples"]
+
+
+def xi_interval(
+    steps: Sequence[int],
+    agreement: Floats,
+    performance: Floats,
+    levels: Floats,
+    followed: Floats,
+    *,
+    best: float,
+    name: str,
+) -> XiInterval:
+    """xi and its 95 % interval, in which "never" counts as the ``best`` performance.
+
+    ``agreement`` and ``performance`` (runs, steps); ``levels`` (texts,): A(u, v) of each text; ``followed`` (steps,
+    texts): A(alpha, alpha(step)) of each text, mean over runs. A single run has no interval over seeds: texts are drawn
+    again for both agreements together, while a step's performance stays the one measured. ``name`` names the draws.
+    """
+    level = float(np.nanmean(levels))
+    found = xi(steps, agreement, performance, level)
+    value = best if found is None else found.performance
+    if len(agreement) > 1:
+        drawn = drawn_rows(len(agreement), "xi", name, resamples=RESAMPLES)[1:]
+        again = [xi(steps, agreement[rows], performance[rows], level) for rows in drawn]
+    elif len(levels) > 1:
+        texts = drawn_texts(len(levels), name)
+        curves, reached = means_of_drawn(followed, texts), means_of_drawn(levels, texts)
+        again = [xi(steps, curve, performance, at) for curve, at in zip(curves, reached, strict=True)]
+    else:
+        return XiInterval(found, value, None, "examples")
+    interval = percentiles([best if one is None else one.performance for one in again])
+    return XiInterval(found, value, interval, "comparison seeds" if len(agreement) > 1 else "examples")
+
+
+def drawn_texts(texts: int, name: str) -> Floats:
+    """How often each text is drawn in every resample: (resamples, texts)."""
+    return drawn_counts(texts, "xi over examples", name, resamples=RESAMPLES)
 
 
 def _mean_over_runs(values: ArrayLike, steps: int, name: str) -> NDArray[np.float64]:

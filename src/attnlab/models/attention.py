@@ -82,7 +82,7 @@ class Attention(nn.Module):
     ) -> Attended:
         """Attend from ``queries`` s_t (batch, target, query) to ``states`` h_l (batch, source, state).
 
-        ``lengths``: (batch,) input lengths; positions behind them get weight 0. ``given``: (batch, target, source) or
+        ``lengths``: (batch,) input lengths; positions after them get weight 0. ``given``: (batch, target, source) or
         (batch, heads, target, source), wanted exactly when the mode is ``given``.
         """
         weights = self._weights(queries, states, lengths, given)  # (batch, heads, target, source)
@@ -130,7 +130,7 @@ class Attention(nn.Module):
 
 
 def padding(lengths: Tensor, longest: int) -> Tensor:
-    """True at positions behind a sequence's end: (batch, longest)."""
+    """True at positions after a sequence's end: (batch, longest)."""
     return torch.arange(longest, device=lengths.device) >= lengths[:, None]
 
 

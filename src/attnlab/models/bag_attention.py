@@ -22,7 +22,7 @@ NARROW = 64
 
 @dataclass(frozen=True)
 class BagIndex:
-    """Sentences as lists of words, and the same turned round: words as lists of the sentences they stand in.
+    """Sentences as lists of words, and the same turned round: words as lists of the sentences they are in.
 
     ``words`` (tokens,) and ``offsets`` (sentences + 1,) as in a ragged array, ``sentence`` (tokens,) where each word
     stands; ``sentences`` (tokens,) the same sorted by word, with ``word_offsets`` (vocabulary + 1,). A word that stands
@@ -68,9 +68,9 @@ def bag_sums(table: Tensor, factor: Tensor, column: Tensor, rows: Tensor, offset
 
 
 def _joined(table: Tensor, factor: Tensor, column: Tensor) -> Tensor:
-    """``table`` (rows, d) times ``factor`` (rows, 1), ``column`` (rows, 1) behind it, zeros up to ``_width``.
+    """``table`` (rows, d) times ``factor`` (rows, 1), ``column`` (rows, 1) after it, zeros up to ``_width``.
 
-    The product is written where it will stand: what is put together from parts would be copied once more.
+    The product is written where it will be: what is put together from parts would be copied once more.
     """
     size = table.shape[1]
     joined = table.new_zeros(len(table), _width(size))
@@ -107,7 +107,7 @@ class BagAttention(torch.autograd.Function):
 
 
 class FoundLoss:
-    """A loss found together with its gradients. It is used as a tensor's is: `backward` hands them out."""
+    """A loss together with its gradients. It is used as a tensor's is: `backward` hands them out."""
 
     def __init__(self, value: Tensor, gradients: Mapping[Tensor, Tensor]) -> None:
         self.value, self.gradients = value, gradients
@@ -139,8 +139,8 @@ def layered_bag_loss(
 
     Features are the outer dimension throughout, since so few are handled faster that way, and the context vectors are
     never made: with the first layer W in the block matrix B = [[W, 0], [0, 1]] the sums [Z nu_bar, Z] go through B to
-    [Z W nu_bar, Z], and B^T takes the pushes behind W, and nu_bar^T G, back to [G, nu_bar^T G]. Tables of d + 1 columns
-    have zeros behind them up to a width that products are fast with.
+    [Z W nu_bar, Z], and B^T takes the pushes after W, and nu_bar^T G, back to [G, nu_bar^T G]. Tables of d + 1 columns
+    have zeros after them up to a width that products are fast with.
     """
     size = embedding.shape[1]
     scores = key @ query
@@ -152,40 +152,42 @@ def layered_bag_loss(
     through = block @ sums.T  # (features + 1, sentences)
     inverse = through[-1].reciprocal()
     outputs = read = through[:-1].mul_(inverse)  # W nu_bar
-    inputs: list[Tensor] = []  # of the layers behind the first
+    inputs: list[Tensor] = []  # of the layers after the first
     for layer in layers:
         if layer is not layers[0]:
             inputs.append(outputs.relu())
             outputs = layer.weight @ inputs[-1]
         if layer.bias is not None:
             outputs = outputs + layer.bias[:, None]
-    told = functional.log_softmax(outputs, 0)  # (topics, sentences)
+    log_probabilities = functional.log_softmax(outputs, 0)  # (topics, sentences)
     count = right.shape[1]
-    loss = -(told.flatten() @ right.flatten()) / count
-    pushed = told.exp_().sub_(right).div_(count)
-    found: dict[Tensor, Tensor] = {}
+    loss = -(log_probabilities.flatten() @ right.flatten()) / count
+    pushed = log_probabilities.exp_().sub_(right).div_(count)
+    gradients: dict[Tensor, Tensor] = {}
     for layer, read_by_it in zip(layers[:0:-1], reversed(inputs), strict=True):
-        found[layer.weight] = pushed @ read_by_it.T
+        gradients[layer.weight] = pushed @ read_by_it.T
         if layer.bias is not None:
-            found[layer.bias] = pushed.sum(1)
+            gradients[layer.bias] = pushed.sum(1)
         pushed = torch.ops.aten.threshold_backward(layer.weight.T @ pushed, read_by_it, 0)
     if layers[0].bias is not None:
-        found[layers[0].bias] = pushed.sum(1)
+        gradients[layers[0].bias] = pushed.sum(1)
     pushed.mul_(inverse)
     if layers[0].weight.requires_grad:
-        found[layers[0].weight] = (pushed @ sums)[:, :size]
+        gradients[layers[0].weight] = (pushed @ sums)[:, :size]
     back = torch.cat([pushed, read.mul_(pushed).sum(0, keepdim=True)]).T @ block  # (sentences, width)
     pushes = bag_sum(back, bags.sentences, bags.word_offsets)  # [P, r, 0]: (vocabulary, width)
     signs = raised.new_ones(pushes.shape[1])
     signs[size] = -1
     by_scores = table.mul_(pushes) @ signs  # e^s (nu^T P - r)
     if embedding.requires_grad:
-        found[embedding] = pushes[:, :size] * raised
+        gradients[embedding] = pushes[:, :size] * raised
     if key.requires_grad:
-        found[key] = torch.outer(by_scores, query)
+        gradients[key] = torch.outer(by_scores, query)
     if query.requires_grad:
-        found[query] = key.T @ by_scores
-    return FoundLoss(loss, {parameter: gradient for parameter, gradient in found.items() if parameter.requires_grad})
+        gradients[query] = key.T @ by_scores
+    return FoundLoss(
+        loss, {parameter: gradient for parameter, gradient in gradients.items() if parameter.requires_grad}
+    )
 
 
 def _attended(values: Tensor, scores: Tensor, bags: BagIndex) -> tuple[Tensor, Tensor, Tensor]:

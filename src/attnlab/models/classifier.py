@@ -21,9 +21,9 @@ TextAttention = Literal["learned", "uniform"]
 class Classified:
     """What the network says about a batch of texts.
 
-    ``log_probabilities``: (batch, classes). ``alpha``: (batch, source) attention, 0 behind a text's end. ``gamma``:
+    ``log_probabilities``: (batch, classes). ``alpha``: (batch, source) attention, 0 after a text's end. ``gamma``:
     (batch, source) the right class's log-odds if the network attended to that position alone, log(beta / (1 - beta)),
-    minus infinity behind a text's end; None unless labels were given.
+    minus infinity after a text's end; None unless labels were given.
     """
 
     log_probabilities: Tensor

@@ -84,7 +84,7 @@ def fit_proxy(
             raise StopIteration
 
     start = numpy_generator(seed, "fitted proxy").normal(0, size**-0.5, (words + 1) * size)
-    found = minimize(
+    solved = minimize(
         objective,
         start,
         jac=True,
@@ -93,5 +93,5 @@ def fit_proxy(
         # Its own criteria are about e and w, ours is about u.
         options={"maxiter": iterations, "maxfun": 2 * iterations, "gtol": 0.0, "ftol": 0.0},
     )
-    e, w = found.x[size:].reshape(words, size), found.x[:size]
+    e, w = solved.x[size:].reshape(words, size), solved.x[:size]
     return FittedProxy(e, w, C, bool(np.abs(by_scores(e @ w)[1]).max() <= tolerance))

@@ -2,7 +2,7 @@
 
     p = sigmoid( b + sum_i w_i c_i / L )          beta_log_l = (2y - 1) w_{x_l}
 
-c_i: how often word i stands in the text, L: the text's length. w minimises 1/2 sum_i w_i^2 + C * sum of the texts'
+c_i: how often word i is in the text, L: the text's length. w minimises 1/2 sum_i w_i^2 + C * sum of the texts'
 losses; the bias b is free.
 """
 
@@ -68,7 +68,7 @@ class Sweep:
 
 
 def counts(texts: Bags, words: int, *, normalised: bool = True) -> csr_array:
-    """How often each of ``words`` words stands in each text, divided by the text's length: (texts, words)."""
+    """How often each of ``words`` words is in each text, divided by the text's length: (texts, words)."""
     if len(texts.words) and not 0 <= int(texts.words.min()) <= int(texts.words.max()) < words:
         raise UsageError(
             f"Words go from {int(texts.words.min())} to {int(texts.words.max())}; from 0 to {words - 1} is right."
@@ -93,10 +93,10 @@ def fit_logistic(
     # scikit-learn now compares its tolerance with the mean loss, in the paper's days it did so with the sum: in the
     # mean over thousands of texts the derivative of a rare word is below any usual tolerance from the start.
     model = LogisticRegression(C=C, max_iter=1000, tol=tolerance / len(y), fit_intercept=intercept)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         model.fit(features, y)
-    converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in told)
+    converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
     return Logistic(model.coef_, np.zeros(len(model.coef_)) + model.intercept_, C, converged)
 
 
@@ -153,7 +153,7 @@ def beta_log(logistic: Logistic, texts: Bags, labels: Tensor | None = None) -> S
 
 
 def checked_labels(features: csr_array, labels: ArrayLike, C: float) -> NDArray[np.int64]:
-    """The labels as an array, after they and ``C`` were found to be something that can be fitted."""
+    """The labels as an array, after a check that they and ``C`` can be fitted."""
     y = np.asarray(labels, dtype=np.int64)
     if y.shape != (features.shape[0],):
         raise UsageError(f"The labels are {y.shape}; ({features.shape[0]},) is right, one a text.")

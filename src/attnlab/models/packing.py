@@ -1,6 +1,6 @@
 """Batches of sequences of different lengths without their padding.
 
-*Packed* sequences stand step by step, longest sequences first, so that a step is a contiguous block of rows whose
+*Packed* sequences come step by step, longest sequences first, so that a step is a contiguous block of rows whose
 sequences are the first ones of the block before. Padding has no row and costs nothing.
 """
 
@@ -16,7 +16,7 @@ INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 @dataclass(frozen=True)
 class Packing:
-    """Where the positions of a padded batch stand once packed.
+    """Where the positions of a padded batch are once packed.
 
     A row is one valid position; ``rows`` is their number, the sum of the lengths. A block of states has the initial
     ones before those of the rows: ``(batch + rows, ...)``.

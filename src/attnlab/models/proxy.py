@@ -40,7 +40,7 @@ class Bags:
 
     @property
     def bag(self) -> Tensor:
-        """Which bag each word stands in: (tokens,)."""
+        """Which bag each word is in: (tokens,)."""
         return torch.repeat_interleave(torch.arange(len(self)), self.offsets.diff())
 
 

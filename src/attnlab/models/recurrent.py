@@ -36,7 +36,7 @@ class RecurrentState:
 
 @dataclass(frozen=True)
 class RecurrentOutput:
-    """``states`` (batch, length, directions * hidden) of the last layer, zero behind a sequence's end (steps may stand
+    """``states`` (batch, length, directions * hidden) of the last layer, zero after a sequence's end (steps may stand
     together in memory, as in `torch.nn.LSTM`: use ``reshape``, not ``view``).
 
     ``final``: each layer's and direction's state when it has read the whole sequence: the forward direction's at the

@@ -19,7 +19,7 @@ class Prediction:
 
     ``log_probabilities`` log p_t: (batch, target, words). ``attention`` alpha^(k)_{t,l}: (batch, heads, target,
     source). ``lexical`` log beta_{t,l}: (batch, target, source), the log-probability of the right word y_t if every
-    head attends to input position l alone (minus infinity behind the input's end); None unless asked for.
+    head attends to input position l alone (minus infinity after the input's end); None unless asked for.
     """
 
     log_probabilities: Tensor
@@ -114,13 +114,17 @@ class Seq2Seq(nn.Module):
         targets: Tensor | None = None,
         given: Tensor | None = None,
         generator: torch.Generator | None = None,
+        gates: Tensor | None = None,
     ) -> Prediction:
         """Read ``source`` (batch, source) and ``previous`` (batch, target), the output words before each t.
 
         ``targets``: (batch, target) the right words y_t; with them the lexical probe is worked out. ``given``:
-        attention weights, where the mode is ``given``. ``generator`` draws dropout.
+        attention weights, where the mode is ``given``. ``generator`` draws dropout. ``gates`` (batch, source): what
+        every input word's embedding is multiplied by, see `attnlab.models.recurrent.Recurrent`.
         """
-        encoded = self.encoder(source, source_lengths, embedding=self.source_embedding, generator=generator)
+        encoded = self.encoder(
+            source, source_lengths, embedding=self.source_embedding, generator=generator, gates=gates
+        )
         decoded = self.decoder(
             previous,
             target_lengths,

@@ -51,7 +51,7 @@ class TopicModel(nn.Module):
     """Bag-of-words attention below any classifier.
 
     ``classifier``: a module from context vectors (n, d) to logits (n, topics); `make_classifier` has P1's. ``below``:
-    what stands between the embeddings and the attention: nothing, a linear layer, or an LSTM that reads the sentence.
+    what is between the embeddings and the attention: nothing, a linear layer, or an LSTM that reads the sentence.
     Keys start at 0, embeddings at Normal(0, ``embedding_std``), the query at Normal(0, ``query_std``) in each entry.
 
     >>> from attnlab.models.bag_attention import index_bags

@@ -1,20 +1,24 @@
 """Which of a model's parameters a run trains."""
 
+from collections.abc import Collection
+
 from torch import nn
 
 from attnlab.errors import UsageError
-from attnlab.runs.spec import Train
+from attnlab.protocols import Train
 
 
-def choose_trained(model: nn.Module, attention: list[nn.Parameter], train: Train) -> dict[str, nn.Parameter]:
-    """Freeze what ``train`` leaves alone and return the rest by name."""
-    ours = {id(parameter) for parameter in attention}
-    chosen = {}
-    for name, parameter in model.named_parameters():
+def choose_trained(
+    model: nn.Module, attention: Collection[nn.Parameter], train: Train, frozen: Collection[nn.Parameter] = ()
+) -> None:
+    """Freeze what ``train`` leaves alone, ``attention`` being the attention's parameters, and all that is ``frozen``.
+
+    What the model itself has frozen stays so. What is left to train requires a gradient.
+    """
+    ours, left_alone = ({id(parameter) for parameter in group} for group in (attention, frozen))
+    for parameter in model.parameters():
         wanted = train == "all" or (id(parameter) in ours) == (train == "attention-only")
-        parameter.requires_grad_(wanted)
-        if wanted:
-            chosen[name] = parameter
-    if not chosen:
+        if not wanted or id(parameter) in left_alone:
+            parameter.requires_grad_(False)
+    if not any(parameter.requires_grad for parameter in model.parameters()):
         raise UsageError(f"train = {train} leaves no parameter to train in this model.")
-    return chosen

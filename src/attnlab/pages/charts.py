@@ -97,6 +97,82 @@ def metric_curves(
     return panels(rows, column=column, layer=layer, title=title)
 
 
+def over_training(
+    table: Rows,
+    *,
+    title: str,
+    chance: float | None = None,
+    y_title: str = "agreement",
+) -> alt.TopLevelMixin:
+    """A thin line for each pair of runs, by ``what``, ``seeds``, ``step`` and ``value``, early updates drawn wide;
+    chance dashed.
+    """
+    lines = (
+        alt.Chart(alt.InlineData(values=[dict(row) for row in table]))
+        .mark_line(strokeWidth=1.4, opacity=0.7)
+        .encode(
+            x=alt.X(
+                "step:Q",
+                title="updates",
+                scale=alt.Scale(type="symlog", constant=50, nice=False),
+                axis=alt.Axis(values=[0, 10, 50, 100, 250, 500, 1000, 2000, 4000]),
+            ),
+            y=alt.Y("value:Q", title=y_title, scale=alt.Scale(domain=[0, 1])),
+            color=alt.Color(
+                "what:N",
+                title=None,
+                scale=alt.Scale(range=list(COLOURS)),
+                sort=list(dict.fromkeys(row["what"] for row in table)),
+                legend=alt.Legend(orient="top", labelLimit=400, columns=2),
+            ),
+            detail="seeds:N",
+            tooltip=["what:N", "seeds:N", "step:Q", alt.Tooltip("value:Q", format=".3f")],
+        )
+    )
+    layers = [lines]
+    if chance is not None:
+        level = alt.Chart(alt.InlineData(values=[{"value": chance, "what": "exact chance"}]))
+        layers.append(level.mark_rule(strokeDash=[4, 3], color=INK).encode(y="value:Q", tooltip=["what:N", "value:Q"]))
+    return alt.layer(*layers).properties(width=2 * SIZE["width"], height=1.3 * SIZE["height"], title=titled(title))
+
+
+def accuracy_curves(data: Rows, title: str) -> alt.FacetChart:
+    """Token accuracy of every seed against updates, a panel for each setting."""
+    layer = curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy")
+    return panels(data, column="setting", layer=layer, title=title)
+
+
+def pointing_curves(data: Rows, *, one_after: bool = False) -> alt.FacetChart:
+    """How often the lexical probe and attention are largest at the right position, for every seed.
+
+    ``one_after``: also how often attention is largest at the position after the right one.
+    """
+    metrics = {"lexical probe": "probe_accuracy", "attention": "attention_accuracy"}
+    title = "Where lexical knowledge and attention point"
+    if not one_after:
+        return metric_curves(data, metrics, y_title="right position is the largest", title=title)
+    metrics["attention, one after the right position"] = "attention_one_after"
+    colours = (CONTRAST[0], COLOURS[2], CONTRAST[1])
+    return metric_curves(data, metrics, y_title="position is the largest", title=title, colours=colours)
+
+
+def seed_dots(data: Rows, *, x: alt.X, y: str, colour: str, title: str, height: int, order: Sequence[str]) -> alt.Chart:
+    """A dot for every row, beside each other by the name ``y`` in the given ``order``."""
+    chart: alt.Chart = (
+        alt.Chart(alt.InlineData(values=[dict(row) for row in data]))
+        .mark_point(filled=True, size=45, opacity=0.7)
+        .encode(
+            x=x,
+            y=alt.Y(f"{y}:N", title=None, sort=list(order)),
+            color=alt.Color(
+                f"{colour}:N", title=None, scale=alt.Scale(range=list(COLOURS)), legend=alt.Legend(orient="top")
+            ),
+        )
+        .properties(width=420, height=height, title=titled(title))
+    )
+    return chart
+
+
 def titled(text: str) -> alt.TitleParams:
     """A chart's title as all charts have it."""
     return alt.TitleParams(text, anchor="start", fontSize=14, color=INK)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from attnlab.errors import UsageError
 from attnlab.files import write_atomically
 from attnlab.pages.charts import heat_map
 from attnlab.pages.page import Section, write_page
@@ -13,10 +14,19 @@ from attnlab.theory.forecast import LIKELY, WEAK, Forecast, WordForecast
 def write_forecast(folder: Path, told: Forecast, name: str) -> list[Path]:
     """Write ``forecast.html`` and ``forecast.json`` into ``folder``; ``name`` says what was forecast."""
     folder.mkdir(parents=True, exist_ok=True)
-    page, data = folder / "forecast.html", folder / "forecast.json"
-    write_page(page, f"Forecast for {name}", told.sentence, sections(told))
-    write_atomically(data, json.dumps({"data": name, **told.to_json()}, indent=2, ensure_ascii=False).encode("utf-8"))
-    return [page, data]
+    return [save_forecast(folder / file, told, name) for file in ("forecast.html", "forecast.json")]
+
+
+def save_forecast(path: Path, told: Forecast, name: str) -> Path:
+    """Write one file, a page (.html) or all numbers (.json)."""
+    if path.suffix.lower() == ".html":
+        write_page(path, f"Forecast for {name}", told.sentence, sections(told))
+    elif path.suffix.lower() == ".json":
+        numbers = json.dumps({"data": name, **told.to_json()}, indent=2, ensure_ascii=False)
+        write_atomically(path, numbers.encode("utf-8"))
+    else:
+        raise UsageError(f"A forecast is saved as .html (a page) or .json (its numbers), not as {path.name!r}.")
+    return path
 
 
 def sections(told: Forecast) -> list[Section]:

@@ -6,45 +6,49 @@ A direction reads a text without word l as it reads the whole text, up to that w
 state there and reads only the rest, which halves the work.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlab.data.batch import Bags
+from attnlab.data.text_batches import POSITIONS, TextBatch
+from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
 from attnlab.models.classifier import Classifier, log_odds
 from attnlab.models.recurrent import Recurrent, RecurrentState
-from attnlab.probes.reading import check_texts, frozen
-from attnlab.probes.texts import POSITIONS, TextBatch, batches
+from attnlab.probes.reading import Gathered, frozen, only_texts, prepared, text_batches
+from attnlab.probes.view import View, classifier_view, see
 from attnlab.seeds import numpy_generator, torch_generator
 
 
-def leave_one_out(model: Classifier, texts: Bags, positions: int = POSITIONS) -> ScoreField:
+def leave_one_out(model: nn.Module, texts: Bags, view: View | None = None, *, positions: int = POSITIONS) -> ScoreField:
     """loo of every position of every text; of the texts without a word about ``positions`` are read at once.
 
-    A text of one word has no rest to read. Where there is nothing to attend to only the output's bias is left, and that
-    is what such a word is measured against.
+    ``view`` says how to read ``model``; our own classifier needs none, and is read faster.
+
+    A text of one word has no rest to read. For our classifier such a word is measured against the output's bias, which
+    is all that is left where there is nothing to attend to; what another model says of nothing is not known, so there
+    such texts are refused.
 
     >>> texts = Bags(torch.tensor([1, 2, 3, 4]), torch.tensor([0, 3, 4]), torch.tensor([0, 1]))
     >>> leave_one_out(Classifier(6, embedding_size=4, hidden=3), texts).lengths.tolist()
     [3, 1]
     """
-    check_texts(model, texts)
-    values = torch.empty(len(texts.words), dtype=model.embedding.dtype)
+    view, gathered = prepared(model, texts, view), Gathered()
+    only_texts(texts, "Leave-one-out scores")
     with frozen(model), torch.no_grad():
-        directions = [_Direction(model, number) for number in range(model.encoder.directions)]
-        for batch in batches(texts, positions):
-            whole = log_odds(model(batch.tokens, batch.lengths).log_probabilities, batch.labels)
-            states = [direction.read(batch) for direction in directions]
-            without = []
-            for k, length in enumerate(batch.lengths.tolist()):
-                of_text = [_part(state, (slice(length + 1), k)) for state in states]
-                of_directions = list(zip(directions, of_text, strict=True))
-                words, label = batch.tokens[k, :length], batch.labels[k]
-                without.append(_log_odds_without(model, words, label, of_directions, positions))
-            values[batch.places] = whole.repeat_interleave(batch.lengths) - torch.cat(without)
-    return ScoreField(values.numpy(), texts.offsets.numpy())
+        if isinstance(model, Classifier) and view is classifier_view:
+            without = _from_states(model, positions)
+        else:
+            without = _shortened(model, view, texts, positions)
+        for rows, batch in text_batches(model, texts, positions):
+            whole = log_odds(see(view, model, batch).log_probabilities, batch.labels)
+            loo = whole.new_zeros(batch.inside.shape)
+            loo[batch.inside] = whole.repeat_interleave(batch.lengths) - without(batch)
+            gathered.add(loo, rows, batch)
+    return gathered.field()
 
 
 def sample_for_leave_one_out(texts: Bags, count: int = 400, longest: int = 400, seed: int = 0) -> Tensor:
@@ -52,6 +56,10 @@ def sample_for_leave_one_out(texts: Bags, count: int = 400, longest: int = 400, 
     fitting = (texts.lengths <= longest).nonzero().squeeze(1)
     drawn = numpy_generator(seed, "leave one out").permutation(len(fitting))[:count]
     return fitting[torch.from_numpy(drawn).sort().values]
+
+
+Without: TypeAlias = Callable[[TextBatch], Tensor]
+"""The right class's log-odds without each word of a batch's texts, text after text: (positions that are there,)."""
 
 
 class _Direction:
@@ -107,20 +115,47 @@ def _part(states: RecurrentState, index: Any) -> RecurrentState:
     return RecurrentState(states.hidden[index], None if states.cell is None else states.cell[index])
 
 
-def _log_odds_without(
-    model: Classifier,
-    words: Tensor,
-    label: Tensor,
-    of_directions: list[tuple[_Direction, RecurrentState]],
-    positions: int,
-) -> Tensor:
-    """The right class's log-odds (length,) of the text ``words`` (length,) without each of them."""
-    length = len(words)
-    if length == 1:
-        return log_odds(model.output.bias[None], label[None])
-    found = []
-    for left_out in torch.split(torch.arange(length), max(1, positions // length)):
-        h = torch.cat([direction.without(words, left_out, states) for direction, states in of_directions], 2)
-        told = model.attend(h, torch.full((len(h),), length - 1)).log_probabilities
-        found.append(log_odds(told, label.expand(len(h))))
-    return torch.cat(found)
+def _from_states(model: Classifier, positions: int) -> Without:
+    """For our classifier: from the states that it made of the whole text."""
+    directions = [_Direction(model, number) for number in range(model.encoder.directions)]
+
+    def without(batch: TextBatch) -> Tensor:
+        states = [direction.read(batch) for direction in directions]
+        parts = []
+        for k, length in enumerate(batch.lengths.tolist()):
+            words, label = batch.tokens[k, :length], batch.labels[k]
+            if length == 1:
+                parts.append(log_odds(model.output.bias[None], label[None]))
+                continue
+            of_text = [_part(state, (slice(length + 1), k)) for state in states]
+            for left_out in torch.split(torch.arange(length), max(1, positions // length)):
+                pairs = zip(directions, of_text, strict=True)
+                h = torch.cat([direction.without(words, left_out, whole) for direction, whole in pairs], 2)
+                log_probabilities = model.attend(h, torch.full((len(h),), length - 1)).log_probabilities
+                parts.append(log_odds(log_probabilities, label.expand(len(h))))
+        return torch.cat(parts)
+
+    return without
+
+
+def _shortened(model: nn.Module, view: View, texts: Bags, positions: int) -> Without:
+    """For any model: every text is read again without each of its words."""
+    if int(texts.lengths.min()) == 1:
+        raise UsageError(
+            f"Text {int(texts.lengths.argmin())} has one word, and without it there is nothing for the model to read; "
+            "leave out texts of one word."
+        )
+
+    def without(batch: TextBatch) -> Tensor:
+        parts = []
+        for k, length in enumerate(batch.lengths.tolist()):
+            kept = torch.arange(length - 1, device=batch.tokens.device)
+            for left_out in torch.split(torch.arange(length, device=batch.tokens.device), max(1, positions // length)):
+                at = kept + (kept >= left_out[:, None])  # (variants, length - 1): one position is skipped
+                labels = batch.labels[k].expand(len(at))
+                lengths = torch.full_like(labels, length - 1)
+                shorter = TextBatch(batch.rows[k].expand(len(at)), batch.tokens[k][at], lengths, labels)
+                parts.append(log_odds(see(view, model, shorter).log_probabilities, labels))
+        return torch.cat(parts)
+
+    return without

@@ -8,7 +8,7 @@ is convex in alpha. It is log(1 + e^h) with the log-odds of being wrong
 
     h(alpha) = logsumexp_{o != y}( sum_l alpha_l (gamma_{l,o} - gamma_{l,y}) + gamma_{s,o} - gamma_{s,y} )
 
-which is convex too, has the same minimum, and still tells positions apart where the loss is all but 0. A primal-dual
+which is convex too, has the same minimum, and still distinguishes positions where the loss is all but 0. A primal-dual
 interior-point method minimises it over the simplex for a whole batch at once. How far it may be off is not guessed:
 the Frank-Wolfe gap max_l <grad h, alpha - e_l> bounds h, and so the loss, above its minimum.
 """
@@ -36,7 +36,7 @@ _NEIGHBOURHOOD = 1e4
 
 @dataclass(frozen=True)
 class OptimalAttention:
-    """What was found for each row.
+    """The solution for each row.
 
     ``alpha (batch, length)``: 0 where masked. ``loss (batch,)`` of it. ``gap (batch,)``: at least how far the loss lies
     above the minimum, both absolutely and relatively to it. ``reached (batch,)``: whether the gap is within what was
@@ -87,11 +87,11 @@ def optimal_attention(
 
     ``gamma (batch, length, outputs)``, ``gold (batch,)``, ``gamma_s (batch, outputs)`` or 0, ``mask (batch, length)``:
     True where a row has a position. Computed in double precision. A row that has not reached the tolerance within
-    ``max_iterations`` is given as it stands, and says so.
+    ``max_iterations`` is returned as it is, with ``reached`` False.
 
     >>> gamma = torch.tensor([[[0.0, 0, 0], [0, -10, 5], [0, 5, -10]]])
-    >>> found = optimal_attention(gamma, torch.tensor([0]))
-    >>> found.alpha.round(decimals=3).tolist(), bool(found.reached)
+    >>> best = optimal_attention(gamma, torch.tensor([0]))
+    >>> best.alpha.round(decimals=3).tolist(), bool(best.reached)
     ([[0.0, 0.5, 0.5]], True)
     """
     there = _checked(gamma, gold, gamma_s, mask)
@@ -237,16 +237,16 @@ def _gap(alpha: Tensor, gradient: Tensor, there: Tensor) -> Tensor:
 
 
 def _checked(gamma: Tensor, gold: Tensor, gamma_s: Tensor | None, mask: Tensor | None) -> Tensor:
-    """The mask, after everything was found to fit together."""
+    """The mask, after a check that everything fits together."""
     if gamma.ndim != 3 or gamma.shape[1] < 1 or gamma.shape[2] < 2:
         raise UsageError(
             f"Logits come as (batch, length, outputs), at least one position and two outputs, not {tuple(gamma.shape)}."
         )
     batch, length, outputs = gamma.shape
     if gold.shape != (batch,) or (gamma_s is not None and gamma_s.shape != (batch, outputs)):
-        told = f"{tuple(gold.shape)}" + (f" and {tuple(gamma_s.shape)}" if gamma_s is not None else "")
+        shapes = f"{tuple(gold.shape)}" + (f" and {tuple(gamma_s.shape)}" if gamma_s is not None else "")
         raise UsageError(
-            f"The right outputs come as ({batch},) and the decoder's logits as ({batch}, {outputs}), not {told}."
+            f"The right outputs come as ({batch},) and the decoder's logits as ({batch}, {outputs}), not {shapes}."
         )
     if batch and (int(gold.min()) < 0 or int(gold.max()) >= outputs):
         raise UsageError(f"Right outputs lie between 0 and {outputs - 1}; these have {gold.min()} to {gold.max()}.")

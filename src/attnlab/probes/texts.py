@@ -1,42 +1,50 @@
-"""A classifier's fields over many texts: attention alpha and the lexical probe, in bounded memory."""
+"""Attention alpha and the lexical probe of many texts, of any model that has a view, in bounded memory."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlab.data.batch import Bags
+from attnlab.data.text_batches import POSITIONS
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
-from attnlab.models.attention import padding
-from attnlab.models.classifier import Classifier
-from attnlab.probes.reading import check_texts, frozen
-
-POSITIONS = 8192
-"""About how many positions, padding included, are read at once: enough to keep the processor busy, and some 200 MB."""
+from attnlab.probes.reading import Gathered, batches_of, frozen, prepared
+from attnlab.probes.view import Batch, Seen, View, see
 
 
-@dataclass(frozen=True)
-class TextBatch:
-    """Texts of nearly one length, padded. ``rows`` (batch,): which they are. ``tokens`` (batch, source), ``lengths``
-    (batch,), ``labels`` (batch,). ``places`` (tokens,): where their positions stand in a field of all texts, row after
-    row.
+def attention(
+    model: nn.Module, texts: Bags | Batch, view: View | None = None, *, positions: int = POSITIONS
+) -> ScoreField:
+    """alpha: a row for each text, or for each head and output word of it (see `attnlab.probes.view.Seen`).
+
+    ``view`` says how to read ``model``; our own networks need none. About ``positions`` are read at a time.
+
+    >>> from attnlab.models.classifier import Classifier
+    >>> texts = Bags(torch.tensor([1, 2, 3, 4, 5]), torch.tensor([0, 3, 5]), torch.tensor([0, 1]))
+    >>> alpha = attention(Classifier(6, embedding_size=4, hidden=3), texts)
+    >>> alpha.lengths.tolist(), float(alpha.row(0).sum().round(6))
+    ([3, 2], 1.0)
     """
+    return _one_field(model, texts, view, positions, "alpha")
 
-    rows: Tensor
-    tokens: Tensor
-    lengths: Tensor
-    labels: Tensor
-    places: Tensor
 
-    @property
-    def inside(self) -> Tensor:
-        """Which positions are there: (batch, source)."""
-        return ~padding(self.lengths, self.tokens.shape[1])
+def lexical(
+    model: nn.Module, texts: Bags | Batch, view: View | None = None, *, positions: int = POSITIONS
+) -> ScoreField:
+    """The lexical probe (P3 2.2, 2.4): how the model would rate the right class if it attended to a position alone.
+
+    For our classifier the log-odds gamma = log(beta / (1 - beta)), for our sequence-to-sequence network log beta.
+
+    >>> from attnlab.models.classifier import Classifier
+    >>> texts = Bags(torch.tensor([1, 2, 3, 4, 5]), torch.tensor([0, 3, 5]), torch.tensor([0, 1]))
+    >>> lexical(Classifier(6, embedding_size=4, hidden=3), texts).lengths.tolist()
+    [3, 2]
+    """
+    return _one_field(model, texts, view, positions, "lexical")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,53 +59,57 @@ class TextFields:
     loss: float
     accuracy: float
 
-    @classmethod
-    def of(cls, texts: Bags, alpha: Tensor, gamma: Tensor, log_probabilities: Tensor) -> Self:
-        """From ``alpha`` and ``gamma`` (tokens,) and ``log_probabilities`` (texts, classes)."""
-        offsets, told = texts.offsets.numpy(), log_probabilities.double()
-        return cls(
-            ScoreField(alpha.numpy(), offsets),
-            ScoreField(gamma.numpy(), offsets),
-            told.numpy(),
-            loss=-float(told.gather(1, texts.labels[:, None]).mean()),
-            accuracy=float((told.argmax(1) == texts.labels).double().mean()),
+
+class GatheredTexts:
+    """`TextFields` as they are gathered, batch by batch."""
+
+    def __init__(self) -> None:
+        self._alpha, self._gamma = Gathered(), Gathered()
+        self._rows: list[Tensor] = []
+        self._log_probabilities: list[Tensor] = []
+
+    def add(self, seen: Seen, rows: Tensor, batch: Batch) -> None:
+        """What was seen of the texts ``rows`` (batch,)."""
+        self._alpha.add(part(seen, "alpha"), rows, batch)
+        self._gamma.add(part(seen, "lexical"), rows, batch)
+        self._rows.append(rows)
+        self._log_probabilities.append(seen.log_probabilities.detach().cpu())
+
+    def fields(self, labels: Tensor) -> TextFields:
+        """All of it, for the right classes ``labels`` (texts,)."""
+        log_probabilities = torch.cat(self._log_probabilities)[torch.cat(self._rows).argsort()].double()
+        return TextFields(
+            self._alpha.field(),
+            self._gamma.field(),
+            log_probabilities.numpy(),
+            loss=-float(log_probabilities.gather(1, labels[:, None]).mean()),
+            accuracy=float((log_probabilities.argmax(1) == labels).double().mean()),
         )
 
 
-def padded(texts: Bags, rows: Tensor) -> TextBatch:
-    """The texts that ``rows`` (batch,) names, side by side, with word 0 behind the shorter ones' ends."""
-    lengths = texts.lengths[rows]
-    if not len(lengths):
-        raise UsageError("A batch needs at least one text.")
-    if not bool(lengths.all()):
-        raise UsageError(f"Text {int(rows[lengths.argmin()])} has no words; a classifier reads at least one.")
-    positions = torch.arange(int(lengths.max()))
-    at = texts.offsets[rows][:, None] + positions
-    inside = positions < lengths[:, None]
-    tokens = torch.where(inside, texts.words[at.clamp(max=len(texts.words) - 1)], 0)
-    return TextBatch(rows, tokens, lengths, texts.labels[rows], at[inside])
-
-
-def batches(texts: Bags, positions: int = POSITIONS) -> Iterator[TextBatch]:
-    """All texts, from the longest to the shortest, at most ``positions`` at once (or one text that is longer)."""
-    order = texts.lengths.argsort(descending=True, stable=True)
-    lengths = texts.lengths[order].tolist()
-    start = 0
-    while start < len(order):
-        stop = start + max(1, positions // max(lengths[start], 1))
-        yield padded(texts, order[start:stop])
-        start = stop
-
-
-def text_fields(model: Classifier, texts: Bags, positions: int = POSITIONS) -> TextFields:
+def text_fields(model: nn.Module, texts: Bags, view: View | None = None, *, positions: int = POSITIONS) -> TextFields:
     """Attention, lexical probe and prediction of every text."""
-    check_texts(model, texts)
-    alpha, gamma = torch.empty(2, len(texts.words), dtype=model.embedding.dtype)
-    told = torch.empty(len(texts), model.classes, dtype=model.embedding.dtype)
+    view, gathered = prepared(model, texts, view), GatheredTexts()
     with frozen(model), torch.no_grad():
-        for batch in batches(texts, positions):
-            seen = model(batch.tokens, batch.lengths, labels=batch.labels)
-            inside = batch.inside
-            alpha[batch.places], gamma[batch.places] = seen.alpha[inside], seen.gamma[inside]
-            told[batch.rows] = seen.log_probabilities
-    return TextFields.of(texts, alpha, gamma, told)
+        for rows, batch in batches_of(model, texts, positions):
+            gathered.add(see(view, model, batch), rows, batch)
+    return gathered.fields(texts.labels)
+
+
+def part(seen: Seen, name: Literal["alpha", "lexical"]) -> Tensor:
+    """What was seen under this name; a model that does not have it is a UsageError."""
+    scores: Tensor | None = getattr(seen, name)
+    if scores is None:
+        what = {"alpha": "attention", "lexical": "lexical probe, the read-out at one position alone"}[name]
+        raise UsageError(f"This view gives no {what}: its Seen has {name}=None.")
+    return scores
+
+
+def _one_field(
+    model: nn.Module, texts: Bags | Batch, view: View | None, positions: int, name: Literal["alpha", "lexical"]
+) -> ScoreField:
+    view, gathered = prepared(model, texts, view), Gathered()
+    with frozen(model), torch.no_grad():
+        for rows, batch in batches_of(model, texts, positions):
+            gathered.add(part(see(view, model, batch), name), rows, batch)
+    return gathered.field()

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from attnlab.errors import UsageError
-from attnlab.families.copying.metrics import Row
+from attnlab.families.registry import from_outside
+from attnlab.protocols import Row
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 
@@ -129,6 +130,7 @@ class _Worker:
         self.job, job = numbered
         line = {
             "job": self.job,
+            "families": from_outside(),
             "spec": job.spec.model_dump(mode="json"),
             "schedule": job.schedule.model_dump(mode="json"),
         }

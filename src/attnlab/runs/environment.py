@@ -1,6 +1,7 @@
 """Where a run is trained: what has to be the same for its numbers to be the same."""
 
 import ctypes
+import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,3 +75,13 @@ def _processor() -> str:
     except OSError:
         pass
     return platform.processor() or "unknown"
+
+
+def cores() -> int:
+    """How many cores this process may use.
+
+    >>> cores() >= 1
+    True
+    """
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -6,14 +6,11 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from attnlab.errors import RunFailed
-from attnlab.families.copying.early_verdict import shipped
-from attnlab.families.copying.metrics import Row
-from attnlab.families.copying.remedies import before_update
+from attnlab.errors import RunFailed, UsageError
+from attnlab.families.registry import build_problem
+from attnlab.protocols import Optimiser, Problem, Row
 from attnlab.runs.checkpoint import Checkpoint
-from attnlab.runs.descent import Optimiser
 from attnlab.runs.environment import environment, threads
-from attnlab.runs.problem import Problem, build_problem
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import Run, RunStore, StoreWarning
@@ -26,8 +23,8 @@ METRICS_INTERVAL = 1.0
 """Seconds between writings of a running run's metrics; a checkpoint is always preceded by one."""
 INEXACT = "inexact: it went on in another environment than it began in"
 """The message in the status of such a run."""
-GIVEN_UP = "ended early: the early verdict found it hopeless"
-"""The message in the status of a run that was ended so; it goes on once a schedule wants more of it."""
+ENDED_EARLY = "ended early: "
+"""Before the stop rule's reason, in the status of a run that it ended; it goes on once a schedule wants more of it."""
 
 
 class Interrupted(Exception):
@@ -60,7 +57,19 @@ def train(
     The run's last whole checkpoint before the first evaluation that is still missing is where training goes on; a run
     with nothing missing is not trained. Another process at work on the same run is waited for (``wait`` seconds at
     most; None: as long as it takes). ``interrupted`` is asked before every update.
+
+    >>> import tempfile
+    >>> from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
+    >>> spec = RunSpec(task=TopicsSpec(sentences=50), model=TopicModelSpec(), batch=None, init_seed=0, data_seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     train(spec, Schedule.every(5, steps=10), RunStore(folder)).step
+    10
     """
+    for value, kind in ((spec, RunSpec), (schedule, Schedule), (store, RunStore)):
+        if not isinstance(value, kind):
+            raise UsageError(
+                f"To train takes a RunSpec, a Schedule and a RunStore; {value!r:.60} is no {kind.__name__}."
+            )
     run = store.run(spec.id)
     with threads(thread_count), run.locked(wait):
         return _finished(run, schedule) or _Training(run, spec, schedule, device).go(observe, interrupted)
@@ -86,12 +95,10 @@ def _finished(run: Run, schedule: Schedule) -> Trained | None:
 
 
 def gave_up(rows: Iterable[Row], schedule: Schedule) -> int | None:
-    """The step at which ``schedule`` ends a run with these rows as hopeless, or None."""
+    """The step at which the stop rule of ``schedule`` ends a run with these rows, or None."""
     if schedule.give_up is None:
         return None
-    return shipped().hopeless_at(
-        {int(row["step"]): row for row in rows if row["step"] in schedule.evaluations}, schedule.give_up
-    )
+    return schedule.give_up.stops_at({int(row["step"]): row for row in rows if row["step"] in schedule.evaluations})
 
 
 class _Training:
@@ -124,8 +131,9 @@ class _Training:
         finally:
             self._write_metrics()
         self.run.write_timing(self._timing())
-        hopeless = gave_up(self.rows.values(), self.schedule) == self.reached
-        messages = [INEXACT] * self.inexact + [GIVEN_UP] * hopeless
+        messages = [INEXACT] * self.inexact
+        if self.schedule.give_up and gave_up(self.rows.values(), self.schedule) == self.reached:
+            messages.append(ENDED_EARLY + self.schedule.give_up.reason)
         self.run.set_status("finished", self.reached, "; ".join(messages))
         return Trained(self.run.id, _wanted(self.rows, self.schedule), self.step, self.run)
 
@@ -165,8 +173,7 @@ class _Training:
 
     def _update(self) -> None:
         self.optimiser.zero_grad(set_to_none=True)
-        if self.spec.remedy is not None:
-            before_update(self.spec, self.step, self.problem.model, self.optimiser)
+        self.problem.before_update(self.step, self.optimiser)
         loss = self.problem.loss(self.step)
         value = float(loss.detach())
         if not math.isfinite(value):
@@ -237,9 +244,9 @@ def _ordered(rows: dict[int, Row]) -> list[Row]:
 
 
 def _last_step(rows: Mapping[int, Row], schedule: Schedule) -> int:
-    """Where the schedule ends: at its last step, where the run is given up, or where it first passes ``stop_at``."""
-    hopeless = gave_up(rows.values(), schedule)
-    last = schedule.steps if hopeless is None else hopeless
+    """Where the schedule ends: at its last step, where its stop rule ends it, or where it first passes ``stop_at``."""
+    ended = gave_up(rows.values(), schedule)
+    last = schedule.steps if ended is None else ended
     if schedule.stop_at is not None:
         for step in schedule.evaluations:
             if step in rows and step < last and rows[step].get("accuracy", 0.0) > schedule.stop_at:

@@ -15,8 +15,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from attnlab.families.copying.early_verdict import LEARNED, chance_of, shipped
-from attnlab.families.copying.metrics import Row
+from attnlab.families.registry import stop_rule
+from attnlab.protocols import Row
 from attnlab.runs.engine import Event, Job
 from attnlab.runs.loop import Observer
 from attnlab.runs.schedule import Schedule
@@ -47,24 +47,22 @@ class Line:
 
 
 class Prospect:
-    """The early verdict on a run whose evaluations are taken in one by one; nothing where it knows no such run."""
+    """The chance that a run will succeed, by its family's stop rule, as its evaluations come in one by one.
+
+    ``chance`` is empty where no rule knows such a run, or the rule says nothing.
+    """
 
     def __init__(self, spec: RunSpec | None) -> None:
-        self.guessing = None if spec is None else chance_of(spec)
+        self.rule = None if spec is None else stop_rule(spec)
         self.rows: dict[int, Row] = {}
-        self.told = ""
+        self.chance = ""
 
     def take(self, step: int, row: Row) -> None:
-        """Take in one evaluation; between those with a verdict the last one stands."""
-        if self.guessing is None:
-            return
-        verdict = shipped()
-        self.rows[step] = row
-        chance = verdict.chance(self.rows, step, self.guessing)
-        if chance is not None:
-            self.told = percent(chance)
-        elif step > verdict.steps[-1] or row["accuracy"] > LEARNED:
-            self.told = ""
+        """Take in one evaluation."""
+        if self.rule is not None:
+            self.rows[step] = row
+            chance = self.rule.chance(self.rows, step)
+            self.chance = "" if chance is None else percent(chance)
 
 
 def percent(chance: float) -> str:
@@ -86,7 +84,7 @@ class SweepDisplay:
         self.runs = len(jobs)
         self.ended, self.failed, self.behind = 0, 0, 0
         self.lines: dict[str, Line] = {}
-        self.judged = any(chance_of(job.spec) is not None for job in jobs)
+        self.judged = any(stop_rule(job.spec) is not None for job in jobs)
         self.began = time.monotonic()
 
     def report(self, job: Job, event: Event) -> None:
@@ -123,7 +121,7 @@ class SweepDisplay:
                 f"{rate:.1f}" if rate else "",
                 clock(left),
                 "" if line.accuracy is None else f"{line.accuracy:.3f}",
-                *([line.prospect.told] if self.judged else []),
+                *([line.prospect.chance] if self.judged else []),
             )
         whole = Table.grid(padding=(0, 2))
         whole.add_row(
@@ -182,7 +180,7 @@ def clock(seconds: float | None) -> str:
 def run_progress(schedule: Schedule, screen: Console | None = None, spec: RunSpec | None = None) -> Iterator[Observer]:
     """A bar for one run; what it yields goes to `attnlab.runs.loop.train` as ``observe``.
 
-    With its ``spec`` it also shows the early verdict, where there is one.
+    With its ``spec`` it also shows the chance that the run will learn, where its family has a rule for that.
 
     >>> from attnlab.runs.schedule import Schedule
     >>> with run_progress(Schedule.every(10, steps=20), Console(quiet=True)) as observe:
@@ -205,8 +203,8 @@ def run_progress(schedule: Schedule, screen: Console | None = None, spec: RunSpe
             bar.update(task, completed=step, rate=f"{speed:.1f} updates/s" if speed else "")
             if row is not None and "accuracy" in row:
                 prospect.take(step, row)
-                told = f"will learn {prospect.told}" if prospect.told else ""
-                bar.update(task, accuracy=f"accuracy {row['accuracy']:.3f}", prospect=told)
+                chance = f"will learn {prospect.chance}" if prospect.chance else ""
+                bar.update(task, accuracy=f"accuracy {row['accuracy']:.3f}", prospect=chance)
 
         yield observe
 

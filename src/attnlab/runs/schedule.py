@@ -1,20 +1,64 @@
 """How long a run goes on and when it is measured: everything about a run that does not change its trajectory."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+import numpy as np
+from pydantic import Field, PlainValidator, model_validator
 
-from attnlab.records import Count, Record, Share
+from attnlab.errors import UsageError
+from attnlab.families import registry
+from attnlab.own import find_own
+from attnlab.protocols import Row, StopRule
+from attnlab.records import Count, Record, Share, Spec
 
 Step = Annotated[int, Field(ge=0)]
 Keep = bool | Literal["best"]
 
 
-class Chance(Record):
-    """What guessing is on a copying task: at one of so many ``positions``, one of so many ``words``."""
+class OwnStopRule(Spec):
+    """A stop rule of the user's own: ``rule`` names its class as ``module:Class``, ``settings`` its arguments.
 
-    positions: Annotated[int, Field(ge=2)]
-    words: Annotated[int, Field(ge=2)]
+    What the class makes fulfils `attnlab.protocols.StopRule`. Worker processes import the module by its name.
+    """
+
+    kind: Literal["own"] = "own"
+    rule: str
+    settings: dict[str, bool | int | float | str] = {}  # noqa: RUF012 (a copy for each record)
+
+    @model_validator(mode="after")
+    def _fulfilled(self) -> Self:
+        missing = [name for name in ("reason", "stops_at", "chance") if not hasattr(self._made, name)]
+        if missing:
+            raise ValueError(f"{self.rule} is no stop rule: it has no {' and no '.join(missing)}")
+        return self
+
+    @cached_property
+    def _made(self) -> StopRule:
+        made: StopRule = find_own(self.rule)(**self.settings)
+        return made
+
+    @property
+    def reason(self) -> str:
+        return self._made.reason
+
+    def stops_at(self, rows: Mapping[int, Row]) -> int | None:
+        return self._made.stops_at(rows)
+
+    def chance(self, rows: Mapping[int, Row], step: int) -> float | None:
+        return self._made.chance(rows, step)
+
+
+def read_rule(value: Any) -> Any:
+    """A stop rule from its record, the record's values, or the name ``module:Class`` of one of the user's own."""
+    if value is None or isinstance(value, OwnStopRule):
+        return value
+    if isinstance(value, str):
+        return OwnStopRule.model_validate({"rule": value})
+    if isinstance(value, dict) and value.get("kind") == "own":
+        return OwnStopRule.model_validate(value)
+    return registry.read_spec("stop rule", value)
 
 
 class Schedule(Record):
@@ -22,8 +66,8 @@ class Schedule(Record):
 
     ``stop_at``: end at the first evaluation whose accuracy exceeds it. ``checkpoint_every``: the most updates a kill
     can cost. ``keep``: keep the weights of every evaluation, or those of the ``best`` one (the first of highest
-    accuracy), not only of the last two checkpoints. ``give_up``: end where
-    `attnlab.families.copying.early_verdict` finds the run hopeless; what it is told is what guessing is on the task.
+    accuracy), not only of the last two checkpoints. ``give_up``: a stop rule that may end the run earlier, a family's
+    record such as `attnlab.families.copying.early_verdict.EarlyVerdict` or ``module:Class`` of the user's own.
 
     >>> Schedule.every(10, steps=25).evaluations
     (0, 10, 20, 25)
@@ -34,14 +78,14 @@ class Schedule(Record):
     stop_at: Share | None = None
     checkpoint_every: Count = 100
     keep: Keep = False
-    give_up: Chance | None = None
+    give_up: Annotated[StopRule | None, PlainValidator(read_rule)] = None
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if list(self.evaluations) != sorted(set(self.evaluations)):
             raise ValueError("evaluations are different steps in rising order")
         if self.evaluations and self.evaluations[-1] > self.steps:
-            raise ValueError(f"evaluation at step {self.evaluations[-1]} lies behind the last step {self.steps}")
+            raise ValueError(f"evaluation at step {self.evaluations[-1]} is after the last step {self.steps}")
         return self
 
     @classmethod
@@ -53,9 +97,11 @@ class Schedule(Record):
         stop_at: float | None = None,
         checkpoint_every: int = 100,
         keep: Keep = False,
-        give_up: Chance | None = None,
+        give_up: StopRule | str | None = None,
     ) -> "Schedule":
         """Evaluate at the start, every ``interval`` steps and at the end."""
+        if not isinstance(interval, int | np.integer) or interval < 1:
+            raise UsageError(f"interval: evaluations are a whole number of steps apart, 1 or more, not {interval!r}.")
         return cls(
             steps=steps,
             evaluations=tuple(sorted({*range(0, steps + 1, interval), steps})),

@@ -6,52 +6,37 @@ it (they are in `attnlab.runs.schedule`), so a run can be continued and shared.
 
 import json
 from hashlib import sha256
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Self
 
-from pydantic import model_validator
+from pydantic import Field, PlainValidator, SerializeAsAny, model_validator
 
-from attnlab.families.copying.remedy_spec import FreshAttentionSpec, RemedySpec, check_remedy
-from attnlab.records import Count, Record, Seed
-from attnlab.runs.model_spec import (
-    AdamSpec,
-    ModelSpec,
-    OptimiserSpec,
-    PairProxySpec,
-    ProxySpec,
-    Seq2SeqSpec,
-    TopicModelSpec,
-)
-from attnlab.runs.task_spec import CopyingSpec, KeywordSpec, OwnTaskSpec, TaskSpec
+from attnlab.families import registry
+from attnlab.protocols import Train
+from attnlab.records import Count, Record, Seed, Spec
+from attnlab.runs.optimisers import AdamSpec, OptimiserSpec
 
-NUMERICS = {"seq2seq": 1, "topic": 4, "classifier": 1, "proxy": 1, "pair-proxy": 1}
-"""By kind of model: raised whenever its arithmetic changes, so that old runs are not mistaken for new ones."""
+MODEL = "seq2seq"
+"""The kind of a model that names none."""
 
-Train = Literal["all", "attention-only", "all-but-attention"]
-
-MODELS_OF = {
-    "copying": ("seq2seq", "pair-proxy"),
-    "own": ("seq2seq",),
-    "keyword": ("classifier",),
-    "topics": ("topic",),
-    "sst": ("topic",),
-    "text": ("classifier", "proxy"),
-}
-"""The kinds of model that each kind of task is for."""
+TaskSpec = Annotated[SerializeAsAny[Spec], PlainValidator(lambda value: registry.read_spec("task", value))]
+ModelSpec = Annotated[SerializeAsAny[Spec], PlainValidator(lambda value: registry.read_spec("model", value, MODEL))]
+RemedySpec = Annotated[SerializeAsAny[Spec], PlainValidator(lambda value: registry.read_spec("remedy", value))]
 
 
 class RunSpec(Record):
     """One training of one model on one task. ``batch`` None: every update sees the whole training set.
 
-    ``remedy``: what is done against a start that would fail, if anything.
+    ``remedy``: what is done against a start that would fail, if anything. Which tasks, models and remedies there are
+    is the families' affair (`attnlab.families.registry`).
 
-    >>> from attnlab.runs.task_spec import PermutationsSpec
+    >>> from attnlab.specs import CopyingSpec, PermutationsSpec
     >>> spec = RunSpec(task=CopyingSpec(distribution=PermutationsSpec(words=40)), init_seed=3, data_seed=3)
     >>> spec.id == RunSpec.model_validate_json(spec.model_dump_json()).id
     True
     """
 
     task: TaskSpec
-    model: ModelSpec = Seq2SeqSpec()
+    model: ModelSpec = Field(default_factory=lambda: registry.spec_class("model", MODEL)())
     train: Train = "all"
     optimiser: OptimiserSpec = AdamSpec()
     batch: Count | None = 128
@@ -61,49 +46,19 @@ class RunSpec(Record):
     remedy: RemedySpec | None = None
 
     @model_validator(mode="after")
-    def _matching(self) -> Self:
-        if self.model.kind not in MODELS_OF[self.task.kind]:
-            wanted = " or ".join(MODELS_OF[self.task.kind])
-            raise ValueError(f"the task {self.task.kind} needs a model of kind {wanted}, not {self.model.kind}")
-        if self.batch is None and isinstance(self.task, CopyingSpec | OwnTaskSpec | KeywordSpec):
-            raise ValueError(
-                f"batch = null, all examples at once, needs a task with a training set; {self.task.kind} has none"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _trainable(self) -> Self:
-        if isinstance(self.model, TopicModelSpec):
-            return self
-        if isinstance(self.model, ProxySpec | PairProxySpec):
-            if self.train != "all":
-                raise ValueError(f"train = {self.train} needs a model with attention; the proxy has none")
-            return self
-        if self.train == "attention-only" and (self.model.attention != "learned" or self.model.score == "dot"):
-            raise ValueError(
-                "train = attention-only needs learned attention with a score of its own: there is nothing else to train"
-            )
-        if self.model.attention == "given":
-            raise ValueError("attention = given needs weights from a caller; a run knows learned and uniform")
-        return self
-
-    @model_validator(mode="after")
-    def _remediable(self) -> Self:
-        if self.remedy is not None:
-            check_remedy(self.remedy, self.task, self.model, self.optimiser)
+    def _fitting(self) -> Self:
+        registry.check(self)
         return self
 
     def unseeded(self) -> Self:
         """The same run with other seeds, which are the same for all: runs that differ in nothing else cost the same."""
         changes: dict[str, Any] = {"init_seed": 0, "data_seed": 0}
-        if isinstance(self.model, Seq2SeqSpec):
-            changes["model"] = self.model.model_copy(update={"head_seeds": None})
-        if isinstance(self.remedy, FreshAttentionSpec):
-            changes["remedy"] = self.remedy.model_copy(update={"seed": 0})
+        changes |= {"task": self.task.unseeded(), "model": self.model.unseeded()}
+        changes["remedy"] = self.remedy and self.remedy.unseeded()
         return self.model_copy(update=changes)
 
     @property
     def id(self) -> str:
         """Sixteen hexadecimal digits that stand for this trajectory."""
-        told = {"numerics": NUMERICS[self.model.kind], **self.identity()}
-        return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+        settings = {"numerics": registry.numerics(self.model), **self.identity()}
+        return sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]

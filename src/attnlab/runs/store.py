@@ -30,6 +30,7 @@ from attnlab.files import (
     NEW,
     OLD,
     Json,
+    as_path,
     check_run_id,
     explained,
     from_sealed_json,
@@ -288,7 +289,7 @@ class RunStore:
     """A folder of runs. Nothing is created until the first write."""
 
     def __init__(self, root: Path | str) -> None:
-        self.root = Path(root)
+        self.root = as_path(root, "The folder of a run store")
 
     def run(self, run_id: str) -> Run:
         """A handle on a run that is there or may come to be; a bad id is a UsageError."""

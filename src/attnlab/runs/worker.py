@@ -14,7 +14,8 @@ import warnings
 from typing import Any, TextIO
 
 from attnlab.errors import AttnlabError, RunBusy
-from attnlab.families.copying.metrics import Row
+from attnlab.families.registry import register
+from attnlab.protocols import Row
 from attnlab.records import validated
 from attnlab.runs.environment import keep_memory
 from attnlab.runs.loop import Interrupted, train
@@ -79,6 +80,8 @@ def _work(job: dict[str, Any], store: RunStore, device: str, events: TextIO, sto
 
     try:
         tell("began")
+        for name, family in job["families"].items():
+            register(name, **family)
         spec, schedule = validated(RunSpec, job["spec"]), validated(Schedule, job["schedule"])
         while not stopping.is_set():
             try:

@@ -1,1 +1,1 @@
-"""Statistics: intervals of rates, bootstrap, exact tests, ranks."""
+"""Statistics: rates and exact tests, the bootstrap, ranks, and correction for several tests. NumPy and SciPy only."""

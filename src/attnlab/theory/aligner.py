@@ -71,13 +71,13 @@ def align(
     """
     chosen = check_direction(direction)
     if not isinstance(pairs, SentencePairs):
-        sentences = list(pairs)
+        sentences = _sentences(pairs)
         source, target = ([sentence[side].split() for sentence in sentences] for side in (0, 1))
         pairs = SentencePairs.from_tokens(source, target)
 
     def train(name: str, corpus: SentencePairs) -> tuple[Ibm1, NDArray[np.int32]]:
-        told = None if watch is None else lambda iteration, value: watch(name, iteration, value)
-        model = train_ibm1(corpus, iterations=iterations, null=null, tolerance=tolerance, positions=True, watch=told)
+        watched = None if watch is None else lambda iteration, value: watch(name, iteration, value)
+        model = train_ibm1(corpus, iterations=iterations, null=null, tolerance=tolerance, positions=True, watch=watched)
         assert model.positions is not None  # they were asked for
         return model, model.positions
 
@@ -88,6 +88,20 @@ def align(
         None if reverse is None else from_reverse_positions(pairs, reverse[1]),
     ]
     return Aligned(_one(chosen, *links), forward and forward[0], reverse and reverse[0])
+
+
+def _sentences(pairs: object) -> list[tuple[str, str]]:
+    """(source, target) sentences; anything else is refused."""
+    sentences = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str) else None
+    if sentences is None or not all(
+        isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(side, str) for side in pair)
+        for pair in sentences
+    ):
+        raise UsageError(
+            "Sentence pairs to align are (source, target) texts, or what attnlab.read_pairs returns, not "
+            f"{type(pairs).__name__} {pairs!r:.60}."
+        )
+    return [(source, target) for source, target in sentences]
 
 
 def apply(lexicon: Lexicon, pairs: SentencePairs, *, direction: str = "grow-diag-final-and") -> Alignment:

@@ -23,7 +23,7 @@ ENOUGH = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """Hand-made links of some sentences, positions from 0; ``lines``: where each stands in the file ``path``."""
+    """Hand-made links of some sentences, positions from 0; ``lines``: where each is in the file ``path``."""
 
     path: Path
     sentences: Ints
@@ -117,8 +117,8 @@ def scores_by_sentence(alignment: Alignment, gold: Gold) -> Ints:
     pairs = alignment.pairs
     keys = gold.keys(pairs)
     possible, sure = (np.unique(keys[taken]) for taken in (slice(None), gold.sure))
-    found = alignment.keys
-    groups = (found, sure, possible, np.intersect1d(found, sure, True), np.intersect1d(found, possible, True))
+    links = alignment.keys
+    groups = (links, sure, possible, np.intersect1d(links, sure, True), np.intersect1d(links, possible, True))
     counts = [np.bincount(alignment.with_keys(group).sentences(), minlength=len(pairs)) for group in groups]
     return np.stack(counts, axis=1)[np.unique(gold.sentences)]
 

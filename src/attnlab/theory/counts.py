@@ -1,6 +1,6 @@
 """The count table C of P3 4.2, Trans(o|i), and the score fields beta_ibm and alpha_ibm.
 
-C says how often an input word and an output word stand in the same pair, each output token spreading a count of one
+C says how often an input word and an output word are in the same pair, each output token spreading a count of one
 evenly over its pair's L input positions. It is what a network whose attention is still uniform learns from (P3 4.1),
 and the first step of IBM Model 1.
 """
@@ -58,14 +58,14 @@ class CountTable:
         return replace(self, values=self.values / totals[self.inputs])
 
     def lookup(self, inputs: NDArray[np.integer], outputs: NDArray[np.integer]) -> Floats:
-        """The values at pairs of ids, 0 where there is no entry; an id of -1 stands for a word that is not there."""
+        """The values at pairs of ids, 0 where there is no entry; an id of -1 means a word that is not there."""
         inputs, outputs = np.broadcast_arrays(np.asarray(inputs, dtype=np.int64), np.asarray(outputs, dtype=np.int64))
         wanted = inputs * self.shape[1] + outputs
         if len(self._keys) == 0:
             return np.zeros(wanted.shape)
-        found = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-        there = (self._keys[found] == wanted) & (inputs >= 0) & (outputs >= 0)
-        return np.where(there, self.values[found], 0.0)
+        at = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+        there = (self._keys[at] == wanted) & (inputs >= 0) & (outputs >= 0)
+        return np.where(there, self.values[at], 0.0)
 
     @cached_property
     def _keys(self) -> NDArray[np.int64]:
@@ -141,7 +141,7 @@ class Lookup:
 
     def of(self, chunk: Chunk) -> Floats:
         """The values of a chunk's entries."""
-        inputs = np.append(self.inputs, self.table.shape[0] - 1)  # the id behind those of all words is NULL's
+        inputs = np.append(self.inputs, self.table.shape[0] - 1)  # the id after those of all words is NULL's
         return self.table.lookup(inputs[chunk.words.inputs], self.outputs[chunk.words.outputs])
 
     def null(self, targets: Ids) -> Floats:

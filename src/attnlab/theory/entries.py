@@ -18,7 +18,7 @@ class Entries:
     ``lengths (input words,)``: how many entries each input word has. ``outputs (entries,)``: the output word of each.
     ``numbers``: for each chunk, which entries its own are, rising; a slice if they are all.
 
-    Chunks are merged for some input words at a time, whose entries stand together in each of them. There an entry of a
+    Chunks are merged for some input words at a time, whose entries are together in each of them. There an entry of a
     chunk is one number, (input * output words + output) * 2^bits + chunk, so that sorting brings equal pairs of words
     together and keeps the order of every chunk.
     """

@@ -5,12 +5,14 @@ from. A labelled text is a pair too: its words, and the label as the one output 
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import sparse, stats
 
 from attnlab.data.sentence_pairs import SentencePairs
+from attnlab.data.texts import LabelledTexts
 from attnlab.errors import UsageError
 from attnlab.theory.gain import FOLDS, Floats, Gains, Ints, read_gains
 
@@ -57,7 +59,7 @@ class Picture:
 class Forecast:
     """What co-occurrence says about a corpus. Gains and informations are in bits an output word.
 
-    ``interval``: 95 %, over sentences and over the thirds they were put in. Three measures stand beside the gain and do
+    ``interval``: 95 %, over sentences and over the thirds they were put in. Three measures are beside the gain and do
     not enter the verdict: ``derivative_gain`` chooses by P3's derivative at initialisation, ``information`` is
     log2 L - H(alpha_ibm) without correction for chance, ``mutual_information`` that of the table, which also counts
     what tells sentences apart but not words. ``notes``: what to know of the data it was made from, a sentence each.
@@ -84,14 +86,14 @@ class Forecast:
         """The verdict in plain words, with its uncertainty."""
         what = "which word of a text its label comes from" if self.kind == "labels" else "which word comes from which"
         low, high = self.interval
-        told = {
+        verdict = {
             "likely to be learned": f"Attention is likely to learn {what}",
             "may be learned": f"Attention may learn {what}, but the sign is weak",
             "no reason to be learned": f"Co-occurrence gives attention no reason to learn {what}",
             "too little data to tell": f"There is too little data to tell whether attention will learn {what}",
         }[self.verdict]
         return (
-            f"{told}: the best word of a sentence tells {self.gain:.3f} bits more than its average word "
+            f"{verdict}: the best word of a sentence tells {self.gain:.3f} bits more than its average word "
             f"(95 % interval {low:.3f} to {high:.3f}; likely from {LIKELY} on, no reason below {WEAK})."
         )
 
@@ -99,19 +101,35 @@ class Forecast:
         """All of it in plain values."""
         return {**asdict(self), "sentence": self.sentence}
 
+    def save(self, path: str | Path, name: str = "your data") -> Path:
+        """Write a page (.html) or all numbers (.json), as ``path`` ends; ``name`` says what was forecast.
 
-def forecast(pairs: SentencePairs, *, kind: Kind = "pairs", seed: int = 0) -> Forecast:
-    """Forecast from sentence pairs, or from texts whose target is their label (``kind`` = "labels").
+        >>> import tempfile
+        >>> pairs = SentencePairs.from_tokens([["a"], ["b", "a"]] * 6, [["x"], ["y", "x"]] * 6)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     forecast(pairs).save(f"{folder}/forecast.json").name
+        'forecast.json'
+        """
+        from attnlab.pages.forecast import save_forecast  # pages read forecasts, and only this one call needs pages
+
+        return save_forecast(Path(path), self, name)
+
+
+def forecast(data: SentencePairs | LabelledTexts, *, kind: Kind | None = None, seed: int = 0) -> Forecast:
+    """Forecast from sentence pairs, or from labelled texts, whose label is their one output word.
+
+    ``data``: what `attnlab.data.sentence_pairs.read_pairs` and `attnlab.data.texts.read_texts` return. ``kind``:
+    "labels" where the targets of sentence pairs are labels. ``seed``: which sentences are in which third.
 
     >>> from attnlab.seeds import numpy_generator
-    >>> from attnlab.families.copying.task import Permutations, Selections
-    >>> for distribution in (Permutations(6), Selections(6, 12)):
-    ...     words = distribution.draw(300, numpy_generator(0))
-    ...     told = forecast(SentencePairs.from_ids(words, words))
-    ...     print(f"{told.gain:.2f} bits: {told.verdict}")
-    0.00 bits: no reason to be learned
-    0.87 bits: likely to be learned
+    >>> words = numpy_generator(0).permuted(np.tile(np.arange(12), (300, 1)), axis=1)
+    >>> for name, copied in (("all 12 words", words), ("6 of 12 words", words[:, :6])):
+    ...     result = forecast(SentencePairs.from_ids(copied, copied))
+    ...     print(f"{name}: {result.gain:.2f} bits, {result.verdict}")
+    all 12 words: 0.00 bits, no reason to be learned
+    6 of 12 words: 0.87 bits, likely to be learned
     """
+    pairs, kind, notes = _checked(data, kind)
     _check_words(pairs, kind)
     gains = read_gains(pairs, seed=seed)
     interval = gain_interval(gains)
@@ -128,6 +146,7 @@ def forecast(pairs: SentencePairs, *, kind: Kind = "pairs", seed: int = 0) -> Fo
         information=float(gains.information.mean()),
         mutual_information=gains.mutual_information,
         **_words(gains, kind),
+        notes=notes,
     )
 
 
@@ -158,6 +177,20 @@ def verdict_of(interval: tuple[float, float]) -> Verdict:
     if high < WEAK or (low <= 0 and high < LIKELY):
         return "no reason to be learned"
     return "may be learned" if low > 0 else "too little data to tell"
+
+
+def _checked(data: object, kind: Kind | None) -> tuple[SentencePairs, Kind, tuple[str, ...]]:
+    """Pairs, their kind and notes, if ``data`` and ``kind`` are what a forecast can take."""
+    readers = "attnlab.read_texts (labelled texts) or attnlab.read_pairs (sentence pairs)"
+    if isinstance(data, str | Path):
+        raise UsageError(f"{str(data)[:200]!r} is a path; read it with {readers}, and forecast what they return.")
+    if kind is not None and kind not in get_args(Kind):
+        raise UsageError(f"There is no kind {kind!r}; known kinds are {', '.join(get_args(Kind))}.")
+    if isinstance(data, LabelledTexts):
+        return data.pairs, kind or "labels", data.notes
+    if isinstance(data, SentencePairs):
+        return data, kind or "pairs", ()
+    raise UsageError(f"A forecast needs what {readers} return, not {type(data).__name__}.")
 
 
 def _check_words(pairs: SentencePairs, kind: Kind) -> None:

@@ -68,7 +68,7 @@ class Gains:
 
 
 def read_gains(pairs: SentencePairs, *, seed: int = 0) -> Gains:
-    """The gain of every output word; ``seed`` decides which sentences stand in which third."""
+    """The gain of every output word; ``seed`` decides which sentences are in which third."""
     pairs = _shuffled(pairs, seed)
     cells = _Cells.of(pairs)
     n = len(pairs)

@@ -5,7 +5,7 @@ Gradient flow moves the weights apart at the rate p and the gate by what the wei
     dbeta0/dtau = -p        dbeta1/dtau = p        dp/dtau = D
 
 The system is linear and has a closed form. With p = sigmoid(a), or p the softmax of two logits, it is not, but one
-quantity is conserved and gives everything up to one integral. Derivations: docs/theory/gated.md.
+quantity is conserved and gives everything up to one integral. Derivations: docs/theory.md.
 """
 
 from collections.abc import Sequence
@@ -283,7 +283,7 @@ def _variable(start: Start, gate: Gate) -> float:
 def _falling(start: Start, gate: Gate) -> float:
     """What is trained, for questions that make sense from p > 0 only."""
     if start.p <= 0:
-        raise UsageError(f"How far p falls and when it comes back is told for p above 0, not {start.p}.")
+        raise UsageError(f"How far p falls and when it comes back is known only for p above 0, not {start.p}.")
     return _variable(start, gate)
 
 

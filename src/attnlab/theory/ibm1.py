@@ -55,8 +55,8 @@ def train_ibm1(
     """Train on ``pairs``, input the source, output the target.
 
     ``tolerance``: stop after an iteration that raised the log-likelihood by no more than this share of its size.
-    ``positions``: also find the `best_positions`, which is faster here than later. ``watch``: told after each iteration
-    its number and the log-likelihood.
+    ``positions``: also find the `best_positions`, which is faster here than later. ``watch``: called after each
+    iteration with its number and the log-likelihood.
 
     >>> pairs = SentencePairs.from_tokens([["das", "Haus"], ["Haus"]], [["the", "house"], ["house"]])
     >>> train_ibm1(pairs, iterations=20).table.dense().round(1).tolist()
@@ -77,8 +77,8 @@ def train_ibm1(
         if watch:
             watch(len(history) - 1, history[-1])
         converged = tolerance is not None and history[-1] - history[-2] <= tolerance * abs(history[-2])
-    found = _best(training.links, training.valued()) if positions else None
-    return Ibm1(training.table(), tuple(history), converged, found)
+    best = _best(training.links, training.valued()) if positions else None
+    return Ibm1(training.table(), tuple(history), converged, best)
 
 
 class _Training:
@@ -94,7 +94,7 @@ class _Training:
         self._chunks: list[Chunk] | None = list(links.chunks()) if kept else None
         entries = Entries([chunk.words for chunk in self.chunks()], len(links.pairs.target_words))
         self.entries, self.numbers = entries, entries.numbers
-        # An input word's entries stand together. Of the words that have any: how many, and where they begin and end.
+        # An input word's entries are together. Of the words that have any: how many, and where they begin and end.
         self.row_lengths = entries.lengths[entries.lengths > 0]
         self.row_ends = np.concatenate(([0], np.cumsum(self.row_lengths)))
         self.denominators = links.lengths.astype(np.float64)
@@ -170,6 +170,6 @@ def _best(links: Links, valued: Iterable[tuple[Chunk, Floats]]) -> NDArray[np.in
         np.maximum.at(best, tokens, part)
         won = np.flatnonzero(part == best.take(tokens))
         np.minimum.at(positions[chunk.tokens], tokens[won], chunk.positions[won].astype(np.int32))
-    # NULL stands behind all words, so that it wins no tie.
+    # NULL comes after all words, so that it wins no tie.
     positions[positions >= links.lengths - links.null] = UNALIGNED
     return positions

@@ -6,7 +6,7 @@ With gamma_{i,o} = W_o . e_i and theta = softmax(gamma), as the size d of the em
     dtheta_{i,o}/dtau  ->  2/|O| (C_{i,o} - mean_o' C_{i,o'})
 
 The paper's equation 12 has the first limit for theta: it leaves out the 1/|O| of the softmax at a uniform start.
-Derivation, rate and constant of the convergence: docs/theory/initial-derivative.md.
+Derivation, rate and constant of the convergence: docs/theory.md.
 """
 
 from typing import Any
@@ -89,7 +89,7 @@ def expected_distance(pairs: SentencePairs, size: int) -> float:
 
 
 def _counts(words: NDArray[np.integer[Any]], offsets: NDArray[np.integer[Any]], vocabulary: int) -> Floats:
-    """How often each word stands in each sentence: (sentences, vocabulary)."""
+    """How often each word is in each sentence: (sentences, vocabulary)."""
     sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     flat = np.bincount(sentence * vocabulary + words, minlength=(len(offsets) - 1) * vocabulary)
     return flat.reshape(-1, vocabulary).astype(np.float64)

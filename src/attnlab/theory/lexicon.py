@@ -2,7 +2,7 @@
 
 Columns: ``source``, ``target``, ``forward`` = Trans(target | source), ``reverse`` = Trans(source | target), of those
 directions that were trained. Rows are the pairs of words that occur together, a source word's likeliest target first.
-The empty word stands for NULL: as a source it explains target words that have none, as a target the other way round.
+The empty word is NULL: as a source it explains target words that have none, as a target the other way round.
 """
 
 import io
@@ -61,7 +61,7 @@ class Lexicon:
 
     def rows(self) -> pa.Table:
         """The rows of the file; a direction's value is missing where it has no entry."""
-        width = len(self.target_words) + 1  # NULL is behind the words of its side
+        width = len(self.target_words) + 1  # NULL is after the words of its side
         entries: dict[str, tuple[NDArray[np.int64], Floats]] = {}
         if self.forward is not None:
             keys = self.forward.inputs.astype(np.int64) * width + self.forward.outputs
@@ -169,7 +169,7 @@ def _direction(inputs: _Words, outputs: _Words, values: Floats) -> CountTable:
 
 def _with_entries(as_inputs: CountTable | None, as_outputs: CountTable | None, words: list[str]) -> set[str]:
     ids = as_inputs.inputs if as_inputs is not None else as_outputs.outputs if as_outputs is not None else ()
-    there = np.zeros(len(words) + 1, dtype=bool)  # NULL comes behind the words
+    there = np.zeros(len(words) + 1, dtype=bool)  # NULL comes after the words
     there[ids] = True
     return {word for word, known in zip(words, there[:-1].tolist(), strict=True) if known}
 

@@ -45,7 +45,7 @@ class Chunk:
 
     ``tokens``: these sentences' part of ``pairs.target``. ``words``: those of each entry, which owns the links
     ``starts[e] : starts[e + 1]``. ``link_tokens (links,)``: their output tokens, numbered from 0 within the chunk;
-    ``positions (links,)``: where their input tokens stand in their sentences.
+    ``positions (links,)``: where their input tokens are in their sentences.
     """
 
     tokens: slice
@@ -71,7 +71,7 @@ class Chunk:
 
 
 class Links:
-    """All links of ``pairs``; with ``null`` every input has one more token, the NULL word, behind the others.
+    """All links of ``pairs``; with ``null`` every input has one more token, the NULL word, after the others.
 
     ``lengths (output tokens,)``: how many links each has, L_m or with NULL L_m + 1.
     """
@@ -175,7 +175,7 @@ def counting_sort(ids: Ids, count: int) -> Ids:
 
 
 def _with_null(pairs: SentencePairs) -> tuple[Ids, Ints]:
-    """The source tokens with NULL behind those of each sentence that has any, and the offsets."""
+    """The source tokens with NULL after those of each sentence that has any, and the offsets."""
     there = np.diff(pairs.source_offsets) > 0
     tokens = np.insert(pairs.source, pairs.source_offsets[1:][there], np.int32(len(pairs.source_words)))
     return tokens, pairs.source_offsets + np.concatenate(([0], np.cumsum(there)))

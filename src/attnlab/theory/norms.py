@@ -5,8 +5,8 @@ In the limit of a large dictionary and small steps a topic word's score s and th
     ||q||^2 (r^2 - r(0)^2) / 2  =  s + e^s / m - s(0) - e^{s(0)} / m
 
 whatever the classifier, for m non-topic words in each sentence. With a fixed classifier of orthonormal columns both
-follow an ordinary differential equation. The identity from zero start is the released code's; general start values,
-the equation and its asymptotics are our own derivation: docs/theory/norms.md.
+follow an ordinary differential equation. The identity from zero start is the released code's; general start values
+and the equation are our own derivation: docs/theory.md.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
-from scipy.special import lambertw
 
 from attnlab.errors import RunFailed, UsageError
 
@@ -36,22 +35,6 @@ def norm_of_score(
     _check(others, query_norm)
     grown = 2 / query_norm**2 * (_potential(np.asarray(score, float), others) - _potential(start_score, others))
     return np.sqrt(np.maximum(start_norm**2 + grown, 0.0))
-
-
-def score_of_norm(
-    norm: ArrayLike, others: float, *, query_norm: float = 1.0, start_score: float = 0.0, start_norm: float = 0.0
-) -> Floats:
-    """The inverse of `norm_of_score`: s = x - W(e^x / m) = log(m W(e^x / m)) with Lambert's W, x the other side."""
-    _check(others, query_norm)
-    square = np.asarray(norm, float) ** 2 - start_norm**2
-    x = query_norm**2 / 2 * square + _potential(start_score, others)
-    # W(e^y) without raising e^y where that overflows: Newton's steps on w + log w = y, which begin close to it.
-    y = x - np.log(others)
-    w = np.where(y < 300, lambertw(np.exp(np.minimum(y, 300))).real, y)
-    for _ in range(4):
-        w = np.where(y < 300, w, w * (1 + y - np.log(w)) / (1 + w))
-    # Each form where it does not cancel.
-    return np.asarray(np.where(y < 0, x - w, np.log(others) + np.log(np.maximum(w, 1e-300))))
 
 
 def deviation(measured: ArrayLike, expected: ArrayLike) -> Floats:
@@ -99,26 +82,6 @@ class Ideal:
         a = float(self.weight(score))
         push = self.share * a * self.c * float(-np.expm1(-self.loss(score, norm)))  # pi a c (1 - p)
         return self.query_norm**2 * (1 - a) * norm * push, push
-
-    def early_norm(self, time: ArrayLike) -> Floats:
-        """From 0 and for small times: r = pi sqrt((J - 1) / J) tau / (m + 1)."""
-        return self.share / (self.others + 1) / self.c * np.asarray(time, float)
-
-    def early_score(self, time: ArrayLike) -> Floats:
-        """For small times: s (1 + 1/m) = ||q||^2 r^2 / 2."""
-        return self.query_norm**2 * self.early_norm(time) ** 2 / 2 / (1 + 1 / self.others)
-
-    def late_loss(self, time: ArrayLike) -> Floats:
-        """For large times: 1 / (pi c^2 tau)."""
-        return 1 / (self.share * self.c**2 * np.asarray(time, float))
-
-    def late_norm(self, time: ArrayLike) -> Floats:
-        """For large times: r = log(pi c^2 (J - 1) tau) / c."""
-        return np.asarray(np.log(self.share * self.c**2 * (self.topics - 1) * np.asarray(time, float)) / self.c)
-
-    def late_score(self, time: ArrayLike) -> Floats:
-        """For large times: s = 2 log r + log(m ||q||^2 / 2), so it grows like log log tau."""
-        return np.asarray(2 * np.log(self.late_norm(time)) + np.log(self.others * self.query_norm**2 / 2))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Output relevance under uniform attention: the slides' classification of two sentences, by descent and by formula.
 
 "This movie is great" is positive, "This movie is bad" negative. Under uniform attention a sentence's logit is the mean
-relevance r of its words. The three shared words stand in both sentences and are pulled both ways.
+relevance r of its words. The three shared words are in both sentences and are pulled both ways.
 """
 
 from dataclasses import dataclass

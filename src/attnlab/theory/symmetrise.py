@@ -154,13 +154,13 @@ def _events(points: Alignment, active: Bools) -> tuple[Ints, Ints, Ints, Ints]:
     """Every (link, neighbour in the union that is not in the intersection), its pair and its rank, sorted by rank."""
     sentences, keys = points.sentences(), points.keys
     width = len(points.pairs.source) + 1
-    found = []
+    parts = []
     for number, (target_step, source_step) in enumerate(_NEIGHBOURS):
         wanted = keys + target_step * width + source_step
         at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
         there = np.flatnonzero((keys[at] == wanted) & (sentences[at] == sentences) & ~active[at])
-        found.append(np.stack((there * len(_NEIGHBOURS) + number, at[there])))
-    order, neighbour = np.concatenate(found, axis=1)
+        parts.append(np.stack((there * len(_NEIGHBOURS) + number, at[there])))
+    order, neighbour = np.concatenate(parts, axis=1)
     sort = np.argsort(order)
     origin, neighbour = order[sort] // len(_NEIGHBOURS), neighbour[sort]
     sentence = sentences[origin]

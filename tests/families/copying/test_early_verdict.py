@@ -16,6 +16,8 @@ from attnlab.errors import UsageError
 from attnlab.families.copying.early_verdict import (
     MEASURES,
     STEPS,
+    Chance,
+    EarlyVerdict,
     Feature,
     Regression,
     Verdict,
@@ -26,15 +28,15 @@ from attnlab.families.copying.early_verdict import (
     may_give_up,
     shipped,
 )
-from attnlab.families.copying.remedy_spec import WarmUpSpec
+from attnlab.families.copying.spec import CopyingSpec, IndependentSpec, PermutationsSpec, Seq2SeqSpec, WarmUpSpec
+from attnlab.families.topics.spec import TopicsSpec
 from attnlab.runs.engine import Event, Job
-from attnlab.runs.loop import GIVEN_UP, Interrupted, finished, train
-from attnlab.runs.model_spec import AdamSpec, Seq2SeqSpec
+from attnlab.runs.loop import Interrupted, finished, train
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.progress import SweepDisplay, run_progress
-from attnlab.runs.schedule import Chance, Schedule
+from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import CopyingSpec, IndependentSpec, PermutationsSpec, TopicsSpec
 
 GUESSING = Chance(positions=41, words=41)
 PERMUTATIONS = RunSpec(task=CopyingSpec(distribution=PermutationsSpec(words=40)), init_seed=0, data_seed=0)
@@ -225,13 +227,13 @@ def stuck(make_spec):
 
 @pytest.fixture
 def ending():
-    return Schedule.every(10, steps=200, give_up=Chance(positions=5, words=7))
+    return Schedule.every(10, steps=200, give_up=EarlyVerdict(positions=5, words=7))
 
 
 @pytest.fixture
 def give_up(monkeypatch):
     """A verdict without hope, so that what is shipped does not matter here."""
-    monkeypatch.setattr("attnlab.runs.loop.shipped", lambda: make_verdict(intercept=-20.0))
+    monkeypatch.setattr("attnlab.families.copying.early_verdict.shipped", lambda: make_verdict(intercept=-20.0))
 
 
 def test_a_hopeless_run_ends_is_marked_and_goes_on_to_the_same_bits(stuck, ending, give_up, tmp_path):
@@ -240,7 +242,11 @@ def test_a_hopeless_run_ends_is_marked_and_goes_on_to_the_same_bits(stuck, endin
     assert [entry["step"] for entry in ended.rows] == [0, 10, 20, 30]
     assert ended.step == 30
     run = parts.run(stuck.id)
-    assert run.status() == {"status": "finished", "step": 30, "message": GIVEN_UP}
+    assert run.status() == {
+        "status": "finished",
+        "step": 30,
+        "message": "ended early: the early verdict found it hopeless",
+    }
     assert finished(stuck, ending, parts) == ended
     wanted = Schedule.every(10, steps=60)
     assert finished(stuck, wanted, parts) is None, "a schedule that wants more does not take it for finished"
@@ -269,7 +275,7 @@ def test_interrupted_in_between_it_ends_at_the_same_step(stuck, ending, give_up,
 
 
 def test_a_run_with_hope_is_not_ended(stuck, ending, store, monkeypatch):
-    monkeypatch.setattr("attnlab.runs.loop.shipped", lambda: make_verdict(below=0.0))
+    monkeypatch.setattr("attnlab.families.copying.early_verdict.shipped", lambda: make_verdict(below=0.0))
     shorter = ending.model_copy(update={"steps": 40, "evaluations": (0, 10, 20, 30, 40)})
     assert train(stuck, shorter, store).step == 40
     assert store.run(stuck.id).status()["message"] == ""

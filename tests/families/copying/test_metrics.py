@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnlab.data.batch import PairBatch
-from attnlab.families.copying.metrics import pair_metrics, top_share
+from attnlab.families.copying.metrics import pair_metrics
 from attnlab.models.seq2seq import Prediction
 
 
@@ -33,17 +33,6 @@ def test_values_worked_out_by_hand():
     assert row["probe_entropy"] == pytest.approx(-sum(p * log(p) for line in relevances for p in line) / 3)
     entropies = [0, 0.5 * log(2) + 0.5 * log(4), -0.8 * log(0.8) - 0.2 * log(0.1)]
     assert row["attention_entropy"] == pytest.approx(sum(entropies) / 3)
-
-
-def test_uniform_attention_scores_one_over_length():
-    field = torch.full((2, 5, 5), 0.2)
-    assert torch.allclose(top_share(field, torch.arange(5)), torch.tensor(0.2, dtype=torch.float64))
-    assert (top_share(field, torch.arange(5) + 1)[:, -1] == 0).all(), "a position behind the input counts as a hit"
-
-
-def test_a_right_position_for_each_example():
-    field = torch.tensor([[[0.1, 0.7, 0.2]], [[0.4, 0.4, 0.2]]])
-    assert top_share(field, torch.tensor([[1], [0]])).tolist() == [[1.0], [0.5]]
 
 
 def test_words_behind_the_end_do_not_count():

@@ -6,14 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import UsageError
+from attnlab.families.copying.spec import (
+    CopyingSpec,
+    PairProxySpec,
+    PermutationSetsSpec,
+    PermutationsSpec,
+    SelectionsSpec,
+    Seq2SeqSpec,
+)
+from attnlab.families.registry import build_problem
+from attnlab.families.texts.spec import ProxySpec
 from attnlab.records import validated
 from attnlab.runs.loop import train
-from attnlab.runs.model_spec import AdamSpec, PairProxySpec, ProxySpec, SgdSpec
-from attnlab.runs.problem import build_problem
+from attnlab.runs.optimisers import AdamSpec, SgdSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import CopyingSpec, PermutationSetsSpec, PermutationsSpec, SelectionsSpec
 from attnlab.seeds import numpy_generator
 
 PERMUTATIONS = PermutationsSpec(words=6)
@@ -111,7 +119,7 @@ def test_a_run_goes_on_where_it_stopped_and_keeps_its_tables(store, tmp_path):
 def test_its_runs_are_told_apart_from_the_networks():
     spec = proxy_spec()
     assert validated(RunSpec, spec.model_dump(mode="json")).id == spec.id
-    ids = {spec.id, proxy_spec(size=32).id, spec.model_copy(update={"model": RunSpec.model_fields["model"].default}).id}
+    ids = {spec.id, proxy_spec(size=32).id, spec.model_copy(update={"model": Seq2SeqSpec()}).id}
     assert len(ids) == 3
 
 

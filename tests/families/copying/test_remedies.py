@@ -8,22 +8,25 @@ import torch
 
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.families.copying.remedy_spec import (
+from attnlab.families.copying.spec import (
     AlignmentLossSpec,
+    CopyingSpec,
     FreshAttentionSpec,
     MirroredReadoutSpec,
+    PermutationsSpec,
+    SelectionsSpec,
+    Seq2SeqSpec,
     WarmStartSpec,
     WarmUpSpec,
 )
 from attnlab.families.copying.task import CopyingTask, Permutations, Selections
+from attnlab.families.registry import build_problem
 from attnlab.records import validated
 from attnlab.runs.loop import Interrupted, train
-from attnlab.runs.model_spec import AdamSpec, Seq2SeqSpec
-from attnlab.runs.problem import build_problem
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import CopyingSpec, PermutationsSpec, SelectionsSpec
 from attnlab.seeds import numpy_generator
 from attnlab.theory.counts import alpha_ibm
 from attnlab.theory.ibm1 import train_ibm1

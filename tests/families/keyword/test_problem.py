@@ -10,14 +10,15 @@ from torch.nn import functional
 
 from attnlab.errors import UsageError
 from attnlab.families.keyword.problem import keyword_metrics
+from attnlab.families.keyword.spec import KeywordSpec
 from attnlab.families.keyword.task import KeywordBatch, KeywordTask
+from attnlab.families.registry import build_problem
+from attnlab.families.texts.spec import ClassifierSpec
 from attnlab.records import validated
 from attnlab.runs.loop import train
-from attnlab.runs.model_spec import AdamSpec, ClassifierSpec
-from attnlab.runs.problem import build_problem
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import KeywordSpec
 from attnlab.seeds import numpy_generator
 
 GATED = ClassifierSpec(embedding_size=6, hidden=8, score="linear", bidirectional=False)

@@ -9,10 +9,9 @@ from attnlab.data.altered import remove_keywords, shuffle_labels
 from attnlab.data.labelled_text import load_corpus
 from attnlab.errors import UsageError
 from attnlab.experiments.texts import classification
+from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
 from attnlab.records import validated
-from attnlab.runs.model_spec import ClassifierSpec
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import LabelledTextSpec
 
 CONTENT = "0123456789abcdef"
 

@@ -11,16 +11,16 @@ from torch.nn import functional
 
 from attnlab.data.labelled_text import load_corpus
 from attnlab.errors import UsageError
+from attnlab.families.registry import build_problem
 from attnlab.families.texts.problem import drawn_rows, relative_entropy
+from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
 from attnlab.probes.texts import text_fields
 from attnlab.records import validated
 from attnlab.runs.loop import finished, train
-from attnlab.runs.model_spec import AdamSpec, ClassifierSpec, ProxySpec
-from attnlab.runs.problem import build_problem
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import LabelledTextSpec
 
 
 @pytest.fixture(autouse=True)

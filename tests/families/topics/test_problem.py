@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import RunFailed, UsageError
+from attnlab.families.registry import build_problem
 from attnlab.families.topics.problem import top_share
+from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
 from attnlab.models.bag_attention import index_bags
 from attnlab.records import validated
 from attnlab.runs.loop import train
-from attnlab.runs.model_spec import AdamSpec, SgdSpec, TopicModelSpec
-from attnlab.runs.problem import build_problem
+from attnlab.runs.optimisers import AdamSpec, SgdSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
-from attnlab.runs.task_spec import TopicsSpec
 
 TASK = TopicsSpec(topics=3, dictionary=40, others=(3, 6), sentences=80)
 

@@ -57,6 +57,12 @@ def test_bad_input_is_refused_in_a_sentence(folder, monkeypatch):
     (folder / "dev.txt").write_text("a plain sentence\n")
     with pytest.raises(UsageError, match=r"dev.txt, line 1 is no labelled tree"):
         read_sst(folder, 2)
+    (folder / "dev.txt").write_text("(3 (2 good) (2 film))\n(2 (2 .) (2 !))\n")
+    with pytest.raises(UsageError, match=r"dev.txt, line 2 is a sentence without a word: '. !'"):
+        read_sst(folder, 2)
+    (folder / "dev.txt").write_bytes(b"(3 (2 caf\xe9))\n")
+    with pytest.raises(UsageError, match=r"dev.txt, line 1 is not UTF-8"):
+        read_sst(folder, 2)
     (folder / "dev.txt").unlink()
     with pytest.raises(UsageError, match=r"no dev.txt or dev.txt.gz"):
         read_sst(folder, 2)

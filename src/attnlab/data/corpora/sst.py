@@ -1,11 +1,13 @@
-"""The Stanford Sentiment Treebank without its middle label: 3 and 4 (positive) against 0 and 1.
+"""The Stanford Sentiment Treebank: its trees, and as a corpus without the middle label: 3 and 4 against 0 and 1.
 
-Whole sentences, from the official bracketed trees; the words are the trees' leaves. Brackets, which the trees write as
--LRB- and -RRB-, are brackets again and so no words.
+Whole sentences, from the official bracketed trees; the words are the trees' leaves. In the corpus brackets, which the
+trees write as -LRB- and -RRB-, are brackets again and so no words.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from attnlab.data.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, first
 from attnlab.data.reading import read_lines
@@ -33,21 +35,30 @@ def read(found: Found) -> Raw:
     return Raw(train, test, (note,))
 
 
-def _part(path: Path) -> tuple[Part, int]:
-    texts, labels, middle = [], [], 0
+class Tree(NamedTuple):
+    """A sentence: its leaves in order, its label from 0 to 4, and its file and line."""
+
+    leaves: list[str]
+    label: int
+    place: str
+
+
+def read_trees(path: Path) -> Iterator[Tree]:
+    """The sentences of a file of trees, one on each line; the outermost label is the sentence's. Plain, .gz or .xz."""
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
         root, leaves = _ROOT.match(line), _LEAF.findall(line)
         if root is None or not leaves:
             raise UsageError(f"{path}, line {number} is no labelled tree such as (3 (2 good) (2 film)): {line[:40]!r}.")
-        label = int(root[1])
-        if label == MIDDLE:
-            middle += 1
-            continue
-        texts.append(_BRACKET.sub(" ", " ".join(leaves)))
-        labels.append(int(label > MIDDLE))
-    return Part(texts, labels), middle
+        yield Tree(leaves, int(root[1]), f"{path}, line {number}")
+
+
+def _part(path: Path) -> tuple[Part, int]:
+    trees = list(read_trees(path))
+    kept = [tree for tree in trees if tree.label != MIDDLE]
+    texts = [_BRACKET.sub(" ", " ".join(tree.leaves)) for tree in kept]
+    return Part(texts, [int(tree.label > MIDDLE) for tree in kept]), len(trees) - len(kept)
 
 
 KNOWN = Known(

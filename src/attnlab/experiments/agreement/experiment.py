@@ -5,30 +5,30 @@ words: beta of a run from another seed, beta_uf of a run under uniform attention
 reads each agreement A as xi, how good a model is when its attention is as far along.
 """
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.agreement.rules import decide
-from attnlab.experiments.texts.classification import Role, TextExperiment
-from attnlab.experiments.texts.text_agreement import Agreements, measure
-from attnlab.experiments.texts.text_context import IN_CONTEXT, Context, contexts_of
-from attnlab.experiments.texts.text_notes import LEFT_OUT, left_out, text_notes
-from attnlab.experiments.texts.text_pictures import heading, over_training
-from attnlab.experiments.texts.text_report import write_text_report
-from attnlab.experiments.texts.text_runs import TextRuns
-from attnlab.lab.experiment import Order, Result, Table
+from attnlab.experiments.agreement.table_1 import COLUMNS, SEEDS_AGREE, Agreements, compare_runs
+from attnlab.experiments.texts.corpora import TextExperiment, TextRuns
+from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.experiment import Figures, Table, claim
+from attnlab.lab.outcomes import Runs
+from attnlab.lab.rules import far_exceeds, higher, low_high, missing, over_examples
 from attnlab.models.logistic import counts, sweep
-from attnlab.pages.charts import COLOURS, INK, SIZE
-from attnlab.runs.loop import Trained
+from attnlab.pages.charts import COLOURS, INK, SIZE, over_training, titled
 
 LOGISTIC = "logistic regression"
 SHORT = 0.02
 """A reference run further than this below logistic regression is explained in the result's notes."""
-ROLES: tuple[Role, ...] = ("reference", "uniform", "comparison", "proxy")
+TAU_LEAST = 0.1
+"""The least Kendall's tau that counts as agreement: its chance level is 0, which twice is no margin."""
+CONTEXT_LEAST = 0.2
+"""The least share of the way from untrained to best performance that counts as well above."""
+RISES_LEAST = 0.5
+"""The least rank correlation that counts as rising together."""
 AUTHORS: Mapping[tuple[str, str, str], float] = {
     ("imdb", "valid", "alpha, beta_uf"): 0.5255,
     ("imdb", "valid", "beta_px, beta_uf"): 0.8160,
@@ -52,134 +52,244 @@ class AgreementExperiment(TextExperiment):
     name = "agreement"
     title = "Attention follows lexical knowledge: the main table on text classification"
     source = "P3 3.1, 3.2, 4.2, 5.1, A.4"
-    roles = ROLES
-
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        runs = TextRuns(order, done)
-        valid, train = measure(runs, "valid"), measure(runs, "train")
-        best = float(np.mean([runs.curve(run).max() for run in runs.of("reference")]))
-        trained = float(np.mean([runs.curve(run, "train_accuracy").max() for run in runs.of("reference")]))
-        contexts = {
-            ("valid", "A"): contexts_of(valid, "expected", best),
-            ("valid", "tau"): contexts_of(valid, "tau", best),
-            ("train", "A"): contexts_of(train, "expected", trained),
-        }
-        table = agreement_table(order.row, (valid, train), contexts)
-        trainings = runs_table(runs)
-        untrained = max(float(valid.accuracy[:, 0].mean()), runs.majority)
-        decided = order.row not in LEFT_OUT
-        findings = decide(valid, train, contexts["valid", "A"], untrained, best) if decided else ()
-        return Result(
-            summary=tell(order, runs, valid, trainings),
-            tables={
-                "agreement": table,
-                "paper": paper_table(valid, train, contexts, best, trained),
-                "choices": choices_table(valid),
-                "curves": curve_table(runs, valid),
-                "runs": trainings,
-            },
-            figures=figures(order.row, runs, valid, table),
-            findings=findings,
-            notes=(
-                *text_notes(runs, ROLES),
-                *left_out(order.row),
-                *shortfall(trainings, len(runs.corpus.train), len(runs.corpus.words)),
-            ),
-            seeds={role: runs.seeds(role) for role in ROLES},
-        )
-
-    def report(self, folder: Path) -> Path:
-        return write_text_report(
-            folder,
-            self.title,
-            "How often the position that one quantity values most is among the top 5 % of another, and how good a "
-            "model is when its attention agrees as much. Known figures are the authors' own where they could be had. "
-            "The first table is in per cent, its rows numbered as the paper's tables: 1 and 4 are A, 2 is Kendall's "
-            "tau, 6 is A on training texts.",
-            main="paper",
-            tables=("agreement", "choices", "runs"),
-        )
-
-
-# --- tables
-
-
-def agreement_table(
-    row: str, splits: Sequence[Agreements], contexts: Mapping[tuple[str, str], Mapping[str, Context]]
-) -> Table:
-    """Every agreement on both splits, with intervals, chance, the choice of the evaluation, and the authors' figure."""
-    table = []
-    for agreements in splits:
-        for name, series in agreements.series.items():
-            interval, over_seeds, tau_interval = series.interval(), series.seed_interval(), series.interval("tau")
-            context = contexts[agreements.split, "A"].get(name)
-            known = AUTHORS.get((row, agreements.split, name))
-            value = series.value()
-            table.append(
-                {
-                    "split": agreements.split,
-                    "agreement": f"A({name})",
-                    "value": value,
-                    "low": interval.low if interval else None,
-                    "high": interval.high if interval else None,
-                    "seed_low": over_seeds.low if over_seeds else None,
-                    "seed_high": over_seeds.high if over_seeds else None,
-                    "chance": float(agreements.chance.mean()),
-                    "held_out": series.held_out(),
-                    "best_steps": " ".join(str(series.steps[step]) for step in sorted(set(series.best()))),
-                    "tau": series.value("tau"),
-                    "tau_low": tau_interval.low if tau_interval else None,
-                    "tau_high": tau_interval.high if tau_interval else None,
-                    "released_ties": series.value("released"),
-                    "xi": None if context is None else "never" if context.step is None else context.performance,
-                    "xi_step": None if context is None else context.step,
-                    "authors": known,
-                    "difference": None if known is None else value - known,
-                    "authors_xi": AUTHORS_XI.get((row, name)) if agreements.split == "valid" else None,
-                }
-            )
-    return table
-
-
-def paper_table(
-    valid: Agreements,
-    train: Agreements,
-    contexts: Mapping[tuple[str, str], Mapping[str, Context]],
-    best: float,
-    trained: float,
-) -> Table:
-    """The row of the paper's Tables 1 and 4 (A), 2 (tau) and 6 (A on training texts), in per cent."""
-    chosen = (
-        ("1, 4", valid, "expected", ("valid", "A"), best),
-        ("2", valid, "tau", ("valid", "tau"), best),
-        ("6", train, "expected", ("train", "A"), trained),
+    roles = ("reference", "uniform", "comparison", "proxy")
+    lead = (
+        "How often the position that one quantity values most is among the top 5 % of another, and how good a model is "
+        "when its attention agrees as much. Known figures are the authors' own where they could be had. The first "
+        "table is in per cent, its rows numbered as the paper's tables: 1 and 4 are A, 2 is Kendall's tau, 6 is A on "
+        "training texts."
     )
-    table = []
-    for name, agreements, measured, key, top in chosen:
-        row: dict[str, Any] = {"table": name}
-        for pair in IN_CONTEXT:
-            row[f"A({pair})"] = round(100 * agreements.series[pair].value(measured), 2)
-        row["chance"] = 0.0 if measured == "tau" else round(100 * float(agreements.chance.mean()), 2)
-        for pair in IN_CONTEXT:
-            told = contexts[key][pair].performance
-            row[f"xi({pair})"] = "never" if told is None else round(100 * told, 2)
-        row["xi*"] = round(100 * top, 2)
-        table.append(row)
-    return table
+    main = "paper"
+    shown = ("agreement", "choices", "runs")
+
+    # --- measures
+
+    def measure(self, runs: Runs) -> None:
+        super().measure(runs)
+        self.valid, self.train = compare_runs(self.texts, "valid"), compare_runs(self.texts, "train")
+        self.best = self.texts.accuracy("reference")
+        self.best_trained = self.texts.accuracy("reference", "train_accuracy")
+        self.untrained = max(float(self.valid.accuracy[:, 0].mean()), self.texts.majority)
+        self.xi = {
+            ("valid", "expected"): {name: self.valid.xi(name, "expected", self.best) for name in COLUMNS},
+            ("valid", "tau"): {name: self.valid.xi(name, "tau", self.best) for name in COLUMNS},
+            ("train", "expected"): {name: self.train.xi(name, "expected", self.best_trained) for name in COLUMNS},
+        }
+        self.accuracies, self.agreements = accuracies(self.texts), self.agreement_table()
+
+    # --- rules
+
+    def exceeds_chance(self, name: str, split: str = "valid") -> Part:
+        """The rule of several claims: the largest agreement over evaluations far exceeds chance."""
+        agreements = self.valid if split == "valid" else self.train
+        return far_exceeds(f"A({name})", agreements.series[name].at_best(), agreements.chance)
+
+    @claim("attention-follows-lexicon")
+    def follows_lexicon(self) -> list[Part]:
+        return [self.exceeds_chance(name) for name in ("alpha, beta_uf", "alpha, beta")]
+
+    @claim("lexicon-under-uniform")
+    def uniform_training_is_the_proxys(self) -> Part:
+        return self.exceeds_chance("beta_uf, beta_px")
+
+    @claim("saliency-explained")
+    def influence_follows_lexicon(self) -> Part:
+        return self.exceeds_chance("delta, beta_uf")
+
+    @claim("attention-like-ibm1")
+    def like_ibm1(self) -> list[Part]:
+        return [self.exceeds_chance(name) for name in ("alpha, alpha_ibm", "beta_uf, beta_ibm", "beta_px, beta_ibm")]
+
+    @claim("attention-shapes-lexicon")
+    def shapes_lexicon(self) -> Part:
+        """Holds if A(alpha, beta) - A(alpha, beta_uf) has an interval over examples above 0, fails if below."""
+        learned, uniform = self.valid.series["alpha, beta"], self.valid.series["alpha, beta_uf"]
+        differences = learned.at_best() - uniform.at_best()
+        interval = over_examples(differences)
+        detail = f"{learned.value():.3f} against {uniform.value():.3f}." if interval else "One text has no interval."
+        name, value = "A(alpha, beta) - A(alpha, beta_uf)", float(differences.mean())
+        return Part(name, higher(interval, 0), value, interval, "examples", detail)
+
+    @claim("agreement-in-context")
+    def in_context(self) -> Iterator[Part]:
+        """Holds if xi lies above the untrained performance, with an interval, by a fifth of the way to the best."""
+        least = CONTEXT_LEAST * (self.best - self.untrained)
+        for name, xi in self.xi["valid", "expected"].items():
+            value = f"{xi.found.performance:.3f}" if xi.found else "never exceeded, read as the best"
+            detail = f"xi {value}; untrained {self.untrained:.3f}, best {self.best:.3f}."
+            detail += " One comparison run." if xi.over == "examples" else ""
+            detail += "" if xi.interval else " One text has no interval."
+            gain, interval = xi.value - self.untrained, None
+            if xi.interval is not None:
+                interval = (xi.interval[0] - self.untrained, xi.interval[1] - self.untrained)
+            yield Part(f"xi({name})", at_least(gain, interval, least), gain, interval, xi.over, detail)
+
+    @claim("agreement-grows-with-performance")
+    def rises_with_performance(self) -> Part:
+        """Rank correlation of A(alpha, alpha(step)) and accuracy up to each comparison run's best evaluation.
+
+        The interval is over comparison runs, or over examples where there is one run.
+        """
+        name, several = "A(alpha, alpha(step)) and accuracy", len(self.valid.accuracy) > 1
+        over = "comparison seeds" if several else "examples"
+        values, interval = self.valid.rises_together()
+        if not values:
+            return missing(name, over, "No run has three evaluations up to its best.")
+        value, n = float(np.mean(values)), len(values)
+        detail = f"Spearman's correlation {value:.2f}, mean over {n} comparison run{'s' * (n > 1)}."
+        detail += "" if interval else f" One of the {over} has no interval."
+        return Part(name, at_least(value, interval, RISES_LEAST), value, interval, over, detail)
+
+    @claim("agreement-kendall")
+    def with_tau(self) -> Iterator[Part]:
+        """Kendall's tau, whose chance level is 0: its interval lies above 0 and it is at least 0.1."""
+        for name in COLUMNS:
+            series = self.valid.series[name]
+            value, interval = series.value("tau"), series.interval("tau")
+            detail = f"tau {value:.3f}." if interval else "One text has no interval."
+            yield Part(f"tau({name})", at_least(value, interval, TAU_LEAST), value, interval, "examples", detail)
+
+    @claim("agreement-training-split")
+    def on_training_texts(self) -> list[Part]:
+        return [self.exceeds_chance(name, "train") for name in COLUMNS]
+
+    @claim("agreement-bleu")
+    def with_bleu(self) -> list[Part]:
+        """About translation, of which there is no row yet."""
+        return []
+
+    # --- tables, figures, words
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "agreement": self.agreements,
+            "paper": self.paper_table(),
+            "choices": choices(self.valid),
+            "curves": self.curve_table(),
+        }
+
+    def run_tables(self) -> dict[str, Table]:
+        return {"runs": self.accuracies}
+
+    def agreement_table(self) -> Table:
+        """Every agreement on both splits, with intervals, chance, the choice of the evaluation, and the authors'."""
+        row, table = self.order.row, []
+        for agreements in (self.valid, self.train):
+            split = agreements.split
+            for name, series in agreements.series.items():
+                known, value = AUTHORS.get((row, split, name)), series.value()
+                xi = self.xi[split, "expected"][name].found if name in COLUMNS else None
+                table.append(
+                    {
+                        "split": split,
+                        "agreement": f"A({name})",
+                        "value": value,
+                        **low_high(series.interval()),
+                        **low_high(series.seed_interval(), "seed_"),
+                        "chance": float(agreements.chance.mean()),
+                        "held_out": series.held_out(),
+                        "best_steps": " ".join(str(series.steps[step]) for step in sorted(set(series.best()))),
+                        "tau": series.value("tau"),
+                        **low_high(series.interval("tau"), "tau_"),
+                        "released_ties": series.value("released"),
+                        "xi": None if name not in COLUMNS else xi.performance if xi else "never",
+                        "xi_step": xi.step if xi else None,
+                        "authors": known,
+                        "difference": None if known is None else value - known,
+                        "authors_xi": AUTHORS_XI.get((row, name)) if split == "valid" else None,
+                    }
+                )
+        return table
+
+    def paper_table(self) -> Table:
+        """The row of the paper's Tables 1 and 4 (A), 2 (tau) and 6 (A on training texts), in per cent."""
+        table = []
+        for number, agreements, measure, best in (
+            ("1, 4", self.valid, "expected", self.best),
+            ("2", self.valid, "tau", self.best),
+            ("6", self.train, "expected", self.best_trained),
+        ):
+            row: dict[str, Any] = {"table": number}
+            for name in COLUMNS:
+                row[f"A({name})"] = round(100 * agreements.series[name].value(measure), 2)
+            row["chance"] = 0.0 if measure == "tau" else round(100 * float(agreements.chance.mean()), 2)
+            for name in COLUMNS:
+                xi = self.xi[agreements.split, measure][name].found
+                row[f"xi({name})"] = round(100 * xi.performance, 2) if xi else "never"
+            table.append({**row, "xi*": round(100 * best, 2)})
+        return table
+
+    def curve_table(self) -> list[dict[str, Any]]:
+        """Agreements and accuracies at every evaluation, for each pair of runs."""
+        table = []
+        for name, series in self.valid.series.items():
+            if len(series.steps) > 1:
+                table += series.rows(f"A({name})", [f"{name} {pair}" for pair in range(len(series.curve()))])
+        for role in ("reference", "uniform", "comparison"):
+            for outcome in self.texts.outcomes(role):
+                named = {"what": f"accuracy ({role})", "seeds": f"{role} {outcome.seed}"}
+                table += [{**named, "step": int(row["step"]), "value": row["accuracy"]} for row in outcome.run.rows]
+        return table
+
+    def figures(self) -> Figures:
+        """How agreements grow with training, and where they end against chance."""
+        row = self.order.row
+        followed = {f"A({name})" for name in (*COLUMNS, SEEDS_AGREE)} | {"accuracy (comparison)"}
+        training = over_training(
+            [line for line in self.curve_table() if line["what"] in followed],
+            title=f"{row}: agreement through training",
+            chance=float(self.valid.chance.mean()),
+            y_title="agreement, accuracy",
+        )
+        shown = [dict(line) for line in self.agreements if line["agreement"] != f"A({SEEDS_AGREE})"]
+        return {"training": training, "agreement": at_best_evaluation(row, shown)}
+
+    def summary(self) -> str:
+        logistic = next(line["accuracy"] for line in self.accuracies if line["run"] == LOGISTIC)
+        share = {name: self.valid.series[name].value() for name in COLUMNS}
+        return (
+            f"On {self.order.row} ({len(self.texts.texts['valid'])} validation texts) the position that attention "
+            f"values most is among the top 5 % of the lexical probe in {share['alpha, beta']:.0%} of the texts, and of "
+            f"the probe learned under uniform attention in {share['alpha, beta_uf']:.0%}; chance is "
+            f"{self.valid.chance.mean():.1%}. Uniform training and the bag-of-words proxy agree in "
+            f"{share['beta_uf, beta_px']:.0%}, gradient influence and uniform training in "
+            f"{share['delta, beta_uf']:.0%}. The reference runs' best accuracy is {self.best:.3f}, "
+            f"{100 * abs(self.best - logistic):.1f} points {'above' if self.best >= logistic else 'below'} that of a "
+            "logistic regression on the same words."
+        )
+
+    def notes(self) -> list[str]:
+        corpus = self.texts.corpus
+        return [*super().notes(), *shortfall(self.accuracies, len(corpus.train), len(corpus.words))]
 
 
-def choices_table(valid: Agreements) -> Table:
+# --- what the rules use
+
+
+def at_least(value: float, interval: tuple[float, float] | None, least: float) -> Verdict:
+    """Holds if the interval lies above 0 and the value is at least ``least``; fails if the interval lies below that."""
+    if interval is None:
+        return "undecided"
+    if interval[0] > 0 and value >= least:
+        return "holds"
+    return "fails" if interval[1] < least else "undecided"
+
+
+# --- tables, figures, notes
+
+
+def choices(valid: Agreements) -> Table:
     """What a choice that the paper leaves open, or its code makes otherwise, changes."""
 
     def row(choice: str, name: str, ours: float, other: float) -> dict[str, Any]:
         return {"choice": choice, "agreement": f"A({name})", "ours": ours, "other": other, "change": other - ours}
 
     table = []
-    for name in IN_CONTEXT:
+    for name in COLUMNS:
         series = valid.series[name]
+        at_end = float(np.nanmean(series.curve()[:, -1]))
         table.append(row("ties as released", name, series.value(), series.value("released")))
         table.append(row("evaluation chosen on other texts", name, series.value(), series.held_out()))
-        at_end = float(np.nanmean(series.curve()[:, -1]))
         table.append(row("last evaluation instead of the best", name, series.value(), at_end))
     text, code = valid.series["beta_uf, beta_px"], valid.series["beta_px, beta_uf"]
     table.append(row("argmax from beta_px, as released", "beta_uf, beta_px", text.value(), code.value()))
@@ -188,130 +298,63 @@ def choices_table(valid: Agreements) -> Table:
     return table
 
 
-def curve_table(runs: TextRuns, valid: Agreements) -> Table:
-    """Agreements and accuracies at every evaluation, for each pair of runs."""
-    table = []
-    for name, series in valid.series.items():
-        if len(series.steps) > 1:
-            for pair, curve in enumerate(series.curve()):
-                table += [
-                    {"what": f"A({name})", "seeds": f"{name} {pair}", "step": step, "value": float(value)}
-                    for step, value in zip(series.steps, curve, strict=True)
-                ]
-    for role in ("reference", "uniform", "comparison"):
-        for seed, run in zip(runs.seeds(role), runs.of(role), strict=True):
-            table += [
-                {
-                    "what": f"accuracy ({role})",
-                    "seeds": f"{role} {seed}",
-                    "step": int(row["step"]),
-                    "value": row["accuracy"],
-                }
-                for row in run.rows
-            ]
-    return table
-
-
-def runs_table(runs: TextRuns) -> Table:
+def accuracies(runs: TextRuns) -> Table:
     """Each run at its best evaluation, and logistic regression on the same words with the best C.
 
     ``clean_accuracy``: with C chosen on other texts than it is read on.
     """
-    table = []
+    table: list[dict[str, Any]] = []
     for role in ("reference", "comparison", "uniform", "proxy"):
-        for seed, run in zip(runs.seeds(role), runs.of(role), strict=True):
-            best = max(run.rows, key=lambda row: row["accuracy"])
+        for outcome in runs.outcomes(role):
+            best = max(outcome.run.rows, key=lambda row: row["accuracy"])
             table.append(
                 {
                     "run": role,
-                    "seed": seed,
+                    "seed": outcome.seed,
                     "best_step": int(best["step"]),
                     "accuracy": best["accuracy"],
                     "train_accuracy": best["train_accuracy"],
                     "loss": best["loss"],
-                    "last_accuracy": run.rows[-1]["accuracy"],
+                    "last_accuracy": outcome.run.rows[-1]["accuracy"],
                     "clean_accuracy": None,
                     "entropy": best.get("entropy"),
                 }
             )
     train, valid, words = runs.corpus.train, runs.texts["valid"], len(runs.corpus.words)
     fitted = sweep(counts(train, words), train.labels, counts(valid, words), valid.labels)
-    table.append(
-        {
-            "run": LOGISTIC,
-            "seed": None,
-            "best_step": None,
-            "accuracy": fitted.comparable,
-            "train_accuracy": None,
-            "loss": None,
-            "last_accuracy": None,
-            "clean_accuracy": fitted.clean,
-            "entropy": None,
-        }
-    )
-    return table
+    logistic = {"run": LOGISTIC, "accuracy": fitted.comparable, "clean_accuracy": fitted.clean}
+    return [*table, dict.fromkeys(table[0]) | logistic]
 
 
-# --- words and pictures
-
-
-def tell(order: Order, runs: TextRuns, valid: Agreements, trainings: Table) -> str:
-    """The row in sentences."""
-    logistic = next(line["accuracy"] for line in trainings if line["run"] == LOGISTIC)
-    told = {name: valid.series[name].value() for name in IN_CONTEXT}
-    level = float(valid.chance.mean())
-    best = float(np.mean([runs.curve(run).max() for run in runs.of("reference")]))
-    return (
-        f"On {order.row} ({len(runs.texts['valid'])} validation texts) the position that attention values most is "
-        f"among the top 5 % of the lexical probe in {told['alpha, beta']:.0%} of the texts, and of the probe learned "
-        f"under uniform attention in {told['alpha, beta_uf']:.0%}; chance is {level:.1%}. Uniform training and the "
-        f"bag-of-words proxy agree in {told['beta_uf, beta_px']:.0%}, gradient influence and uniform training in "
-        f"{told['delta, beta_uf']:.0%}. The reference runs' best accuracy is {best:.3f}, "
-        f"{100 * abs(best - logistic):.1f} points {'above' if best >= logistic else 'below'} that of a "
-        "logistic regression on the same words."
-    )
-
-
-def shortfall(trainings: Table, texts: int, words: int) -> tuple[str, ...]:
+def shortfall(table: Table, texts: int, words: int) -> tuple[str, ...]:
     """Where networks with attention predict worse than word counts do: whether attention is why, or learning by heart.
 
     The first would show in uniform runs that do better, the second in training texts that are all right.
     """
-    means = {
-        name: {role: float(np.mean([line[name] for line in trainings if line["run"] == role])) for role in roles}
-        for name, roles in (
-            ("accuracy", ("reference", "comparison", "uniform", LOGISTIC)),
-            ("train_accuracy", ("reference", "comparison", "uniform")),
-        )
-    }
-    best, logistic = means["accuracy"]["reference"], means["accuracy"][LOGISTIC]
+
+    def mean(name: str, role: str) -> float:
+        return float(np.mean([line[name] for line in table if line["run"] == role]))
+
+    best, logistic = mean("accuracy", "reference"), mean("accuracy", LOGISTIC)
     if logistic - best <= SHORT:
         return ()
-    told = ", ".join(
-        f"{role} {means['accuracy'][role]:.1%} ({seen:.1%} on training texts)"
-        for role, seen in means["train_accuracy"].items()
+    named = ", ".join(
+        f"{role} {mean('accuracy', role):.1%} ({mean('train_accuracy', role):.1%} on training texts)"
+        for role in ("reference", "comparison", "uniform")
     )
-    too = logistic - means["accuracy"]["uniform"] > SHORT
+    too = logistic - mean("accuracy", "uniform") > SHORT
     return (
         f"The reference runs are {100 * (logistic - best):.1f} points below logistic regression's {logistic:.1%}. Best "
-        f"accuracies of the networks: {told}; they learn the vectors of {words} words from {texts} texts. Under "
+        f"accuracies of the networks: {named}; they learn the vectors of {words} words from {texts} texts. Under "
         f"uniform attention they are {'also' if too else 'not'} more than {100 * SHORT:.0f} points below, so attention "
         f"{'is not what costs it' if too else 'has a part in it'}.",
     )
 
 
-def figures(row: str, runs: TextRuns, valid: Agreements, table: Table) -> dict[str, alt.TopLevelMixin]:
-    """How agreements grow with training, and where they end against chance."""
-    followed = {f"A({name})" for name in (*IN_CONTEXT, "alpha, alpha(step)")} | {"accuracy (comparison)"}
-    training = over_training(
-        [line for line in curve_table(runs, valid) if line["what"] in followed],
-        title=f"{row}: agreement through training",
-        chance=float(valid.chance.mean()),
-        y_title="agreement, accuracy",
-    )
-    shown = [dict(line) for line in table if line["agreement"] != "A(alpha, alpha(step))"]
-    order, splits = (list(dict.fromkeys(line[name] for line in shown)) for name in ("agreement", "split"))
-    base = alt.Chart(alt.InlineData(values=shown)).encode(
+def at_best_evaluation(row: str, table: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
+    """Every agreement with its interval, on both splits; chance as ticks, the authors' figures as diamonds."""
+    order, splits = (list(dict.fromkeys(line[name] for line in table)) for name in ("agreement", "split"))
+    base = alt.Chart(alt.InlineData(values=list(table))).encode(
         y=alt.Y("agreement:N", title=None, sort=order),
         yOffset=alt.YOffset("split:N", sort=splits),
         color=alt.Color("split:N", title=None, sort=splits, scale=alt.Scale(range=list(COLOURS[1::-1]))),
@@ -322,8 +365,8 @@ def figures(row: str, runs: TextRuns, valid: Agreements, table: Table) -> dict[s
     points = base.mark_point(filled=True, size=45).encode(x="value:Q")
     chances = base.mark_tick(color=INK, thickness=1.5).encode(x="chance:Q", color=alt.value(INK))
     known = base.transform_filter("isValid(datum.authors)").mark_point(shape="diamond", size=70).encode(x="authors:Q")
-    ends = (bars + points + chances + known).properties(
+    chart: alt.LayerChart = (bars + points + chances + known).properties(
         width=2 * SIZE["width"],
-        title=heading(f"{row}: agreement at the best evaluation; ticks are chance, diamonds the authors' figures"),
+        title=titled(f"{row}: agreement at the best evaluation; ticks are chance, diamonds the authors' figures"),
     )
-    return {"training": training, "agreement": ends}
+    return chart

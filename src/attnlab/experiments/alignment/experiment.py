@@ -19,14 +19,13 @@ from attnlab.lab.claims import Preset
 from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import CONTRAST, INK, SIZE
 from attnlab.runs.loop import Trained
-from attnlab.seeds import numpy_generator
+from attnlab.stats.bootstrap import RESAMPLES, drawn_rows, percentiles
 from attnlab.theory.aligner import Aligned, align, apply
 from attnlab.theory.alignment import Coverage, Score, coverage, read_gold, scores_by_sentence
 from attnlab.theory.links import Floats, Ints
 from attnlab.theory.symmetrise import DIRECTIONS
 
 ITERATIONS = 5
-RESAMPLES = 2000
 BEST = "grow-diag-final-and"
 
 
@@ -94,7 +93,7 @@ class Outcome:
     def resampled(self, direction: str) -> Floats:
         """``(resamples,)``: error rates over sentences drawn with replacement, the same for every direction."""
         tallies = self.tallies[direction]
-        drawn = numpy_generator(0, "alignment").integers(len(tallies), size=(RESAMPLES, len(tallies)))
+        drawn = drawn_rows(len(tallies), "alignment")[1:]
         links, sure, _, right_sure, right_possible = tallies[drawn].sum(axis=1).T
         rates: Floats = 1 - (right_sure + right_possible) / np.maximum(links + sure, 1)
         return rates
@@ -148,7 +147,7 @@ def score_rows(outcome: Outcome) -> Table:
     rows = []
     for direction in outcome.tallies:
         score = outcome.score(direction)
-        low, high = np.percentile(outcome.resampled(direction), [2.5, 97.5])
+        low, high = percentiles(outcome.resampled(direction))
         rows.append(
             {
                 "gold": outcome.gold.name,
@@ -161,8 +160,8 @@ def score_rows(outcome: Outcome) -> Table:
                 "precision": score.precision,
                 "recall": score.recall,
                 "aer": score.aer,
-                "aer_low": float(low),
-                "aer_high": float(high),
+                "aer_low": low,
+                "aer_high": high,
             }
         )
     return rows
@@ -174,10 +173,10 @@ def difference_rows(outcome: Outcome) -> Table:
     for direction in outcome.tallies:
         if direction != BEST:
             gain = outcome.resampled(BEST) - outcome.resampled(direction)
-            low, high = np.percentile(gain, [2.5, 97.5])
+            low, high = percentiles(gain)
             difference = outcome.score(BEST).aer - outcome.score(direction).aer
             names = {"gold": outcome.gold.name, "direction": BEST, "against": direction}
-            rows.append({**names, "difference": difference, "low": float(low), "high": float(high)})
+            rows.append({**names, "difference": difference, "low": low, "high": high})
     return rows
 
 

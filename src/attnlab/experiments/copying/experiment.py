@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.families.copying.spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN, first_learned
 from attnlab.families.copying.task import random_permutation
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs, learned, learned_steps, rate_row
 from attnlab.lab.rules import all_of, higher, missing, more_often, often_fails
-from attnlab.pages.charts import curves, metric_curves, panels
+from attnlab.pages.charts import accuracy_curves, metric_curves, pointing_curves
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec
-from attnlab.stats.intervals import bootstrap_difference
+from attnlab.stats.bootstrap import bootstrap_difference
 
 # --- settings
 
@@ -141,13 +141,7 @@ class Copying(Experiment):
         }
 
     def run_row(self, outcome: Outcome) -> dict[str, Any]:
-        at_end = {"accuracy": "accuracy", "attention": "attention_accuracy", "probe": "probe_accuracy"}
-        return {
-            **outcome.row(),
-            "late_step": outcome.learned_within(LATE),
-            f"accuracy_{WITHIN}": outcome.at(WITHIN, "accuracy"),
-            **{f"{name}_{LATE}": outcome.at(LATE, metric) for name, metric in at_end.items()},
-        }
+        return outcome.late_row(LATE)
 
     def figures(self) -> Figures:
         return figures(self.runs)
@@ -186,18 +180,8 @@ def figures(runs: Runs) -> Figures:
     """Accuracy of all seeds, lexical probe against attention, and the runs that went on, if there are any."""
     early = runs.up_to(WITHIN).curves()
     drawn = {
-        "curves": panels(
-            early,
-            column="setting",
-            layer=curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy"),
-            title="Accuracy of every seed",
-        ),
-        "knowledge": metric_curves(
-            early,
-            {"lexical probe": "probe_accuracy", "attention": "attention_accuracy"},
-            y_title="right position is the largest",
-            title="Where lexical knowledge and attention point",
-        ),
+        "curves": accuracy_curves(early, "Accuracy of every seed"),
+        "knowledge": pointing_curves(early),
     }
     continued = Runs(outcome for outcome in runs.all() if outcome.run.step > WITHIN)
     if continued:

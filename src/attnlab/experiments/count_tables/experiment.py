@@ -19,7 +19,7 @@ from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages.charts import COLOURS, heat_map, panels
 from attnlab.runs.loop import Trained
 from attnlab.seeds import numpy_generator
-from attnlab.stats.intervals import bootstrap_interval
+from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.theory.counts import alpha_ibm, count_table
 from attnlab.theory.ibm1 import train_ibm1
 from attnlab.theory.relevance import EVERY, RATE, STEPS, WORDS, Descent, closed_form, descend

@@ -20,8 +20,8 @@ from attnlab.experiments.early_verdict.measures import (
 from attnlab.families.copying.early_verdict import Verdict as EarlyVerdict
 from attnlab.lab.claims import Finding, Part, Verdict
 from attnlab.lab.rules import above
-from attnlab.stats.intervals import wilson
-from attnlab.stats.resampling import value_and_interval
+from attnlab.stats.bootstrap import value_and_interval
+from attnlab.stats.rates import wilson
 
 EARLY = 30
 """The step that the claims are about."""

@@ -44,15 +44,15 @@ from attnlab.experiments.forecast_copying import experiment as forecast_copying
 from attnlab.experiments.mixture import experiment as mixture
 from attnlab.experiments.symmetry import experiment as symmetry
 from attnlab.families.copying.early_verdict import IN_A_ROW, Verdict, chance_of
-from attnlab.families.copying.metrics import Row
+from attnlab.families.copying.spec import CopyingSpec, PermutationsSpec, SelectionsSpec
 from attnlab.lab.claims import Finding, Preset
 from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.smaller import undecided
 from attnlab.lab.success import EVERY, LEARNED, WITHIN, Setting, first_learned
+from attnlab.protocols import Row
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.task_spec import CopyingSpec, PermutationsSpec, SelectionsSpec
 
 BY: dict[Preset, int] = {"quick": 50, "reduced": WITHIN, "paper": WITHIN}
 """The step by which a run is to have learned."""

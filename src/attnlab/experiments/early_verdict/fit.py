@@ -16,6 +16,7 @@ from attnlab.families.copying.early_verdict import (
     CHANGE,
     MEASURES,
     STEPS,
+    Chance,
     Feature,
     Regression,
     Verdict,
@@ -23,9 +24,8 @@ from attnlab.families.copying.early_verdict import (
     given_up,
     time_terms,
 )
-from attnlab.families.copying.metrics import Row
 from attnlab.lab.experiment import Table
-from attnlab.runs.schedule import Chance
+from attnlab.protocols import Row
 from attnlab.seeds import numpy_generator
 
 Floats = NDArray[np.float64]

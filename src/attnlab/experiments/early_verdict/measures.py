@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from attnlab.experiments.early_verdict.fit import Cases, Floats, Followed, Mask, stops
 from attnlab.lab.experiment import Table
-from attnlab.stats.intervals import wilson
-from attnlab.stats.resampling import RESAMPLES, resampled_rows
+from attnlab.stats.bootstrap import RESAMPLES, resampled_rows
+from attnlab.stats.rates import wilson
 
 BINS = 10
 SURE = 0.9

@@ -21,7 +21,7 @@ from attnlab.experiments.early_verdict.measures import (
 )
 from attnlab.families.copying.early_verdict import Verdict
 from attnlab.lab.experiment import Table
-from attnlab.stats.resampling import value_and_interval
+from attnlab.stats.bootstrap import value_and_interval
 
 
 def area_table(evidence: Evidence) -> Table:

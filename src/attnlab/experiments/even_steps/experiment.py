@@ -5,43 +5,47 @@ soon as copying, and blocks of five shuffled, which hardly move a word, are not.
 round: about as far from the identity as a random order, but the same step at every output.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from attnlab.experiments.permuting.experiment import (
-    LENGTH,
-    RANDOM,
-    STEPS,
-    Indices,
-    Kind,
-    make_job,
-    make_spec,
-    order_figures,
-    seeds_of,
-)
-from attnlab.lab.claims import Finding, Part
-from attnlab.lab.experiment import Experiment, Order, Result
-from attnlab.lab.rates import rate_table, run_row, tell_rates
-from attnlab.lab.smaller import undecided
-from attnlab.lab.success import Outcome, by_setting, curve_table, learned, learns_more_often
-from attnlab.runs.engine import Job
-from attnlab.runs.loop import Trained
-from attnlab.stats.intervals import wilson
+from attnlab.families.copying.orders import Indices, even_steps, random_order, task_in_order
+from attnlab.families.copying.success import EVERY, LEARNED
+from attnlab.lab.claims import Part, Preset
+from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
+from attnlab.lab.outcomes import Outcome, Runs, learned, rate_table, rates_in_words
+from attnlab.lab.rules import more_often
+from attnlab.pages.charts import accuracy_curves, pointing_curves
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
+from attnlab.stats.rates import wilson
 
+# --- settings
+
+STEPS: dict[Preset, int] = {"quick": 50, "reduced": 300, "paper": 300}
+"""Updates within which a run must have learned."""
 HALF = 0.5
 """The success rate below which an order is mostly not learned."""
 
 
-def even_steps(by: int) -> Indices:
-    """Output t is input ``by`` · t, going round; ``by`` and the length have no divisor in common."""
-    return tuple(by * t % LENGTH for t in range(LENGTH))
+def in_order(
+    name: str, order: Callable[[int], Indices], quick: int, reduced: int, paper: int, *, whole: bool = False
+) -> Setting:
+    """P3's network on 40 of 60 words in the order of each seed; runs end once they have learned unless ``whole``."""
+    stop_at = None if whole else LEARNED
+    return Setting(
+        name,
+        lambda seed: RunSpec(task=task_in_order(order(seed)), init_seed=seed, data_seed=seed),
+        {"quick": quick, "reduced": reduced, "paper": paper},
+        {preset: Schedule.every(EVERY, steps=steps, stop_at=stop_at) for preset, steps in STEPS.items()},
+    )
 
 
 EVEN = (
-    Kind("steps of 3", lambda _: even_steps(3), {"quick": 1, "reduced": 3, "paper": 8}),
-    Kind("steps of 7", lambda _: even_steps(7), {"quick": 0, "reduced": 3, "paper": 8}),
+    in_order("steps of 3", lambda _: even_steps(3), 1, 3, 8),
+    in_order("steps of 7", lambda _: even_steps(7), 0, 3, 8),
 )
-KINDS = (*EVEN, RANDOM)
+RANDOM = in_order("random order", random_order, 1, 10, 20, whole=True)
 
 
 class EvenSteps(Experiment):
@@ -50,58 +54,53 @@ class EvenSteps(Experiment):
     name = "even-steps"
     title = "Far, but in even steps: what makes an order hard for attention?"
     source = "ours, after P3 6.2"
+    settings = (*EVEN, RANDOM)
+    decides_at = ("reduced", "paper")
     recalls = True
 
-    def jobs(self, order: Order) -> list[Job]:
-        return [make_job(kind, seed, order.preset) for kind in KINDS for seed in seeds_of(kind, order)]
+    def measure(self, runs: Runs) -> None:
+        self.within = STEPS[self.order.preset]
+        self.learned = {setting.name: learned(runs[setting], self.within) for setting in self.settings}
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        within = STEPS[order.preset]
-        outcomes = [
-            Outcome(kind.name, seed, done[make_spec(kind, seed).id]) for kind in KINDS for seed in seeds_of(kind, order)
+    @claim("even-steps-learned")
+    def even_steps_are_learned(self) -> Iterator[Part]:
+        for setting in EVEN:
+            yield even_against_random(setting.name, self.learned[setting.name], self.learned[RANDOM.name])
+
+    def tables(self) -> Mapping[str, Table]:
+        return {"success": rate_table(self.runs, self.within)}
+
+    def run_row(self, outcome: Outcome) -> dict[str, Any]:
+        return outcome.row(self.within)
+
+    def figures(self) -> Figures:
+        table = self.runs.curves()
+        return {
+            "curves": accuracy_curves(table, "Accuracy of every run: copying, and copying in another order"),
+            "knowledge": pointing_curves(table, one_after=True),
+        }
+
+    def summary(self) -> str:
+        return f"{rates_in_words(rate_table(self.runs, self.within), self.within)} {super().summary()}"
+
+    def notes(self) -> list[str]:
+        presets: dict[Preset, list[str]] = {
+            "quick": ["quick: one run in steps of 3 and one on a random order, 50 updates instead of 300."],
+            "reduced": ["reduced: three seeds of each step instead of eight, 10 runs on random orders instead of 20."],
+            "paper": [],
+        }
+        return [
+            "The runs on random orders are those of the experiment permuting, whose outcome was known when this "
+            "experiment was thought of; no run in steps of 3 or 7 had been made.",
+            "Runs on random orders go on to the end, the others end once they have learned.",
+            *presets[self.order.preset],
         ]
-        success, findings = rate_table(outcomes, within), decide(outcomes, within)
-        told = [part.detail for finding in findings for part in finding.parts]
-        return Result(
-            summary=" ".join([tell_rates(success, within), *told]),
-            tables={
-                "success": success,
-                "runs": [run_row(one, within) for one in outcomes],
-                "curves": curve_table(outcomes),
-            },
-            figures=order_figures(outcomes),
-            findings=undecided(findings) if order.preset == "quick" else findings,
-            notes=notes(order),
-            seeds={kind.name: seeds_of(kind, order) for kind in KINDS if seeds_of(kind, order)},
-        )
 
 
-def decide(outcomes: Sequence[Outcome], within: int) -> tuple[Finding, ...]:
-    """The verdict; `claims.toml` says the rule in words."""
-    groups = by_setting(outcomes)
-    random = groups.get(RANDOM.name, [])
-    parts = tuple(even_against_random(kind.name, groups.get(kind.name, []), random, within) for kind in EVEN)
-    return (Finding("even-steps-learned", parts),)
-
-
-def even_against_random(name: str, even: Sequence[Outcome], random: Sequence[Outcome], within: int) -> Part:
+def even_against_random(name: str, even: Sequence[bool], random: Sequence[bool]) -> Part:
     """Holds if an order of even steps is learned more often than random ones; fails if it is mostly not learned."""
-    part = learns_more_often(name, even, random, within)
+    part = more_often(name, even, random)
     if part.verdict != "holds" and even and random:
-        mostly_not = wilson(learned(even, within), len(even))[1] < HALF
+        mostly_not = wilson(sum(even), len(even))[1] < HALF
         part = replace(part, verdict="fails" if mostly_not else "undecided")
     return part
-
-
-def notes(order: Order) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    told = [
-        "The runs on random orders are those of the experiment permuting, whose outcome was known when this experiment "
-        "was thought of; no run in steps of 3 or 7 had been made.",
-        "Runs on random orders go on to the end, the others end once they have learned.",
-    ]
-    if order.preset == "quick":
-        told.append("quick: one run in steps of 3 and one on a random order, 50 updates instead of 300.")
-    if order.preset == "reduced":
-        told.append("reduced: three seeds of each step instead of eight, 10 runs on random orders instead of 20.")
-    return tuple(told)

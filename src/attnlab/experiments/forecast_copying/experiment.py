@@ -6,23 +6,14 @@ distributions that are new here; how the four of the experiment copying end was 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import get_args
+from dataclasses import dataclass
+from typing import Any, get_args
 
 import altair as alt
 import numpy as np
-from numpy.typing import NDArray
 
 from attnlab.data.sentence_pairs import SentencePairs
-from attnlab.experiments.copying import experiment as copying
-from attnlab.experiments.copying.experiment import make_job, make_spec
-from attnlab.lab.claims import Preset
-from attnlab.lab.experiment import Experiment, Order, Result, Table
-from attnlab.lab.success import EVERY, WITHIN, Outcome, Setting, curve_table, seeds_of
-from attnlab.pages.charts import COLOURS, INK
-from attnlab.runs.engine import Job
-from attnlab.runs.loop import Trained
-from attnlab.runs.task_spec import (
+from attnlab.families.copying.spec import (
     CopyingSpec,
     DistributionSpec,
     IndependentSpec,
@@ -32,18 +23,27 @@ from attnlab.runs.task_spec import (
     SelectionsSpec,
     ZipfSpec,
 )
+from attnlab.families.copying.success import EVERY, LEARNED, WITHIN
+from attnlab.families.copying.task import random_permutation
+from attnlab.lab.claims import Preset
+from attnlab.lab.experiment import Experiment, Figures, Setting, Table
+from attnlab.lab.outcomes import Outcome, Runs, learned, learned_steps
+from attnlab.pages.charts import COLOURS, INK, titled
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
 from attnlab.seeds import numpy_generator
-from attnlab.stats.intervals import wilson
+from attnlab.stats.bootstrap import value_and_interval
 from attnlab.stats.ranks import area_under_curve, spearman
+from attnlab.stats.rates import wilson
 from attnlab.theory.forecast import LIKELY, WEAK, Forecast, Verdict, forecast
 
-Floats = NDArray[np.float64]
+# --- settings
 
 SAMPLE = 3000
 """Sequences that a forecast is made from."""
 RESAMPLES = 2000
-TOO_LATE = WITHIN + EVERY
-"""The step that a run which has not learned is counted with: behind all that have."""
+LATE = 1000
+"""The step that runs of the experiment copying go on to; these do not."""
 MEASURES = {
     "gain": "gain (the forecast)",
     "derivative_gain": "gain, chosen by the derivative",
@@ -53,45 +53,27 @@ MEASURES = {
 """What is compared with training: the forecast's measure, and three others that were set down beside it."""
 
 
-def _setting(name: str, distribution: DistributionSpec, *, quick: int = 0) -> Setting:
-    return Setting(name, CopyingSpec(distribution=distribution), _seeds(quick), ends_when_learned=True)
+def setting(
+    name: str, distribution: DistributionSpec, *, quick: int = 0, substitution: tuple[int, ...] | None = None
+) -> Setting:
+    """P3's network on a distribution; a run ends once it has learned."""
+    task = CopyingSpec(distribution=distribution, substitution=substitution)
+    return Setting(
+        name,
+        lambda seed: RunSpec(task=task, init_seed=seed, data_seed=seed),
+        {"quick": quick, "reduced": 3, "paper": 5},
+        Schedule.every(EVERY, steps=WITHIN, stop_at=LEARNED),
+    )
 
 
-def _seeds(quick: int = 0) -> dict[Preset, int]:
-    return {"quick": quick, "reduced": 3, "paper": 5}
-
-
-def _shared(setting: Setting, *, quick: int = 0) -> Setting:
-    """A setting of the experiment copying: the same runs."""
-    return replace(setting, seeds=_seeds(quick), ends_when_learned=True)
-
-
-def _few(share: float, other: DistributionSpec) -> MixtureSpec:
+def few(share: float, other: DistributionSpec) -> MixtureSpec:
     """Permutations of 40 with a share of other sequences."""
     return MixtureSpec(parts=(PermutationsSpec(words=40), other), shares=(1 - share, share))
 
 
-SETTINGS = (
-    _shared(copying.PERMUTATIONS),
-    *(
-        _setting(f"40 of {n}", SelectionsSpec(length=40, words=n), quick=2 if n == 44 else 0)
-        for n in (41, 42, 44, 48, 52)
-    ),
-    _shared(copying.SELECTIONS, quick=2),
-    _setting("40 of 80", SelectionsSpec(length=40, words=80)),
-    _shared(copying.INDEPENDENT),
-    _shared(copying.SUBSTITUTED),
-    _setting("permutations of either of two sets of 40", PermutationSetsSpec(size=40)),
-    _setting("permutations of 20", PermutationsSpec(words=20)),
-    _setting("20 of 30", SelectionsSpec(length=20, words=30)),
-    _setting("permutations of 10", PermutationsSpec(words=10), quick=2),
-    _setting("10 of 15", SelectionsSpec(length=10, words=15), quick=2),
-    _setting("Zipf, 40 from 60", ZipfSpec(length=40, words=60)),
-    _setting("Zipf, 40 different of 60", ZipfSpec(length=40, words=60, repeat=False)),
-    _setting("permutations of 40, 10 % 40 of 60", _few(0.1, SelectionsSpec(length=40, words=60))),
-    _setting("permutations of 40, 10 % i.i.d.", _few(0.1, IndependentSpec(length=40, words=40))),
-    _setting("permutations of 40, 2 % i.i.d.", _few(0.02, IndependentSpec(length=40, words=40))),
-)
+INDEPENDENT = IndependentSpec(length=40, words=40)
+KNOWN = ("permutations of 40", "40 of 60", "i.i.d. from 40", "i.i.d. from 40, substituted")
+"""Distributions of the experiment copying, whose runs are shared: how they end was known."""
 
 
 class ForecastCopying(Experiment):
@@ -100,57 +82,78 @@ class ForecastCopying(Experiment):
     name = "forecast-copying"
     title = "Can data alone say whether copying is learned?"
     source = "ours, after P3 3.3, 4"
+    settings = (
+        setting("permutations of 40", PermutationsSpec(words=40)),
+        *(
+            setting(f"40 of {n}", SelectionsSpec(length=40, words=n), quick=2 if n in (44, 60) else 0)
+            for n in (41, 42, 44, 48, 52, 60, 80)
+        ),
+        setting("i.i.d. from 40", INDEPENDENT),
+        setting("i.i.d. from 40, substituted", INDEPENDENT, substitution=random_permutation(40, seed=0)),
+        setting("permutations of either of two sets of 40", PermutationSetsSpec(size=40)),
+        setting("permutations of 20", PermutationsSpec(words=20)),
+        setting("20 of 30", SelectionsSpec(length=20, words=30)),
+        setting("permutations of 10", PermutationsSpec(words=10), quick=2),
+        setting("10 of 15", SelectionsSpec(length=10, words=15), quick=2),
+        setting("Zipf, 40 from 60", ZipfSpec(length=40, words=60)),
+        setting("Zipf, 40 different of 60", ZipfSpec(length=40, words=60, repeat=False)),
+        setting("permutations of 40, 10 % 40 of 60", few(0.1, SelectionsSpec(length=40, words=60))),
+        setting("permutations of 40, 10 % i.i.d.", few(0.1, INDEPENDENT)),
+        setting("permutations of 40, 2 % i.i.d.", few(0.02, INDEPENDENT)),
+    )
     recalls = True
     may_stop = True
 
-    def jobs(self, order: Order) -> list[Job]:
-        return [
-            make_job(setting, seed, order.preset, late=False)
-            for setting in SETTINGS
-            for seed in seeds_of(setting, order)
-        ]
+    def measure(self, runs: Runs) -> None:
+        self.tried = [Tried(one.name, task_of(one), forecast_of(one), runs[one]) for one in self.settings if runs[one]]
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        settings = [setting for setting in SETTINGS if seeds_of(setting, order)]
-        tried = [
-            Tried(
-                setting,
-                forecast_setting(setting),
-                tuple(
-                    Outcome(setting.name, seed, done[make_spec(setting, seed).id]) for seed in seeds_of(setting, order)
-                ),
-            )
-            for setting in settings
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "distributions": distribution_table(self.tried),
+            "verdicts": verdict_table(self.tried),
+            "measures": measure_table(self.tried),
+        }
+
+    def run_row(self, outcome: Outcome) -> dict[str, Any]:
+        return outcome.late_row(LATE)
+
+    def figures(self) -> Figures:
+        return figures(distribution_table(self.tried))
+
+    def summary(self) -> str:
+        return in_words(verdict_table(self.tried), measure_table(self.tried))
+
+    def notes(self) -> list[str]:
+        presets: dict[Preset, list[str]] = {
+            "quick": ["quick: four distributions and two seeds each."],
+            "reduced": ["reduced: three seeds a distribution instead of five."],
+            "paper": [],
+        }
+        return [
+            f"The forecast is made from {SAMPLE} sequences without their end symbols; gain in bits, likely from "
+            f"{LIKELY} on, no reason below {WEAK}.",
+            f"A run ends once it has learned, or at step {WITHIN}; in steps to success failures count as "
+            f"{WITHIN + EVERY}.",
+            "Settings that the experiment copying has too share its runs; how these four end was known when measures "
+            "and thresholds were fixed, how the others end was not.",
+            "Learned means that copying is; attention_at_end says whether attention found the right position.",
+            *presets[self.order.preset],
         ]
-        distributions, verdicts, measures = distribution_table(tried), verdict_table(tried), measure_table(tried)
-        return Result(
-            summary=tell(verdicts, measures),
-            tables={
-                "distributions": distributions,
-                "verdicts": verdicts,
-                "measures": measures,
-                "runs": [copying.seed_row(outcome) for one in tried for outcome in one.outcomes],
-                "curves": curve_table(outcome for one in tried for outcome in one.outcomes),
-            },
-            figures=figures(distributions),
-            findings=(),
-            notes=notes(order),
-            seeds={setting.name: seeds_of(setting, order) for setting in settings},
-        )
 
 
 @dataclass(frozen=True)
 class Tried:
     """One distribution: what was forecast, and how its runs ended."""
 
-    setting: Setting
+    name: str
+    task: CopyingSpec
     forecast: Forecast
-    outcomes: tuple[Outcome, ...]
+    outcomes: Sequence[Outcome]
 
     @property
     def learned(self) -> list[bool]:
         """For each run, whether it learned within 200 updates."""
-        return [outcome.step is not None for outcome in self.outcomes]
+        return learned(self.outcomes)
 
     @property
     def rate(self) -> float:
@@ -158,16 +161,27 @@ class Tried:
 
     @property
     def mean_step(self) -> float:
-        """The mean step to success, failures counted as one evaluation behind the last."""
-        return float(np.mean([TOO_LATE if outcome.step is None else outcome.step for outcome in self.outcomes]))
+        """The mean step to success, failures counted as one evaluation after the last."""
+        return float(np.mean([outcome.step_or_after() for outcome in self.outcomes]))
+
+    def at_end(self, metric: str) -> float:
+        """The mean of a metric at the last evaluations."""
+        return float(np.mean([outcome.run.rows[-1][metric] for outcome in self.outcomes]))
 
 
-def forecast_setting(setting: Setting) -> Forecast:
+def task_of(setting: Setting) -> CopyingSpec:
+    """What a setting's runs are trained on."""
+    task = setting.spec(0).task
+    assert isinstance(task, CopyingSpec)
+    return task
+
+
+def forecast_of(setting: Setting) -> Forecast:
     """The forecast from a sample of the setting's sequences, without their end symbols."""
-    batch = setting.task.build().batch(SAMPLE, numpy_generator(0, "forecast", setting.name))
-    words = setting.task.distribution.build().words
+    task = task_of(setting).build()
+    batch = task.batch(SAMPLE, numpy_generator(0, "forecast", setting.name))
     source, target = batch.source[:, :-1].numpy(), batch.target[:, :-1].numpy()
-    return forecast(SentencePairs.from_ids(source, target, words))
+    return forecast(SentencePairs.from_ids(source, target, task.distribution.words))
 
 
 # --- tables
@@ -177,21 +191,20 @@ def distribution_table(tried: Sequence[Tried]) -> Table:
     """A row for each distribution: forecast and outcome."""
     table = []
     for one in tried:
-        task, told = one.setting.task.distribution.build(), one.forecast
-        steps = [outcome.step for outcome in one.outcomes if outcome.step is not None]
+        distribution, steps = one.task.distribution.build(), learned_steps(one.outcomes)
         low, high = wilson(len(steps), len(one.outcomes))
         table.append(
             {
-                "distribution": one.setting.name,
-                "length": task.length,
-                "words": task.words,
-                "gain": told.gain,
-                "gain_low": told.interval[0],
-                "gain_high": told.interval[1],
-                "forecast": told.verdict,
-                "derivative_gain": told.derivative_gain,
-                "information": told.information,
-                "mutual_information": told.mutual_information,
+                "distribution": one.name,
+                "length": distribution.length,
+                "words": distribution.words,
+                "gain": one.forecast.gain,
+                "gain_low": one.forecast.interval[0],
+                "gain_high": one.forecast.interval[1],
+                "forecast": one.forecast.verdict,
+                "derivative_gain": one.forecast.derivative_gain,
+                "information": one.forecast.information,
+                "mutual_information": one.forecast.mutual_information,
                 "seeds": len(one.outcomes),
                 "learned": len(steps),
                 "rate": one.rate,
@@ -199,8 +212,8 @@ def distribution_table(tried: Sequence[Tried]) -> Table:
                 "high": high,
                 "median_step": float(np.median(steps)) if steps else None,
                 "mean_step": one.mean_step,
-                "attention_at_end": float(np.mean([o.run.rows[-1]["attention_accuracy"] for o in one.outcomes])),
-                "probe_at_end": float(np.mean([o.run.rows[-1]["probe_accuracy"] for o in one.outcomes])),
+                "attention_at_end": one.at_end("attention_accuracy"),
+                "probe_at_end": one.at_end("probe_accuracy"),
             }
         )
     return table
@@ -211,15 +224,15 @@ def verdict_table(tried: Sequence[Tried]) -> Table:
     table = []
     for verdict in dict.fromkeys(one.forecast.verdict for one in tried):
         group = [one for one in tried if one.forecast.verdict == verdict]
-        runs, learned = sum(len(one.outcomes) for one in group), sum(sum(one.learned) for one in group)
-        low, high = wilson(learned, runs)
+        runs, count = sum(len(one.outcomes) for one in group), sum(sum(one.learned) for one in group)
+        low, high = wilson(count, runs)
         table.append(
             {
                 "forecast": verdict,
                 "distributions": len(group),
                 "runs": runs,
-                "learned": learned,
-                "rate": learned / runs,
+                "learned": count,
+                "rate": count / runs,
                 "low": low,
                 "high": high,
                 "mean_step": float(np.mean([one.mean_step for one in group])),
@@ -233,63 +246,37 @@ def measure_table(tried: Sequence[Tried]) -> Table:
 
     Over ``all`` of them, and over the ``new`` ones alone, whose outcome nobody knew when the measures were fixed.
     """
-    known = {setting.name for setting in copying.SETTINGS}
-    new = [one for one in tried if one.setting.name not in known]
-    return [{**row, "over": over} for over, group in (("all", tried), ("new", new)) for row in _compared(group)]
+    new = [one for one in tried if one.name not in KNOWN]
+    return [{**row, "over": over} for over, group in (("all", tried), ("new", new)) for row in comparisons(group)]
 
 
-def _compared(tried: Sequence[Tried]) -> Table:
-    chosen = numpy_generator(0, "forecast-copying").integers(len(tried), size=(RESAMPLES, len(tried)))
-    chosen = np.concatenate([np.arange(len(tried))[None], chosen])  # first the sample itself
-    rate, step, learned, runs = (
-        np.array([of(one) for one in tried], dtype=np.float64)[chosen]
-        for of in (
-            lambda one: one.rate,
-            lambda one: one.mean_step,
-            lambda one: sum(one.learned),
-            lambda one: len(one.learned),
-        )
-    )
+def comparisons(tried: Sequence[Tried]) -> Table:
+    """A row for each measure and what it is compared with."""
+    drawn = numpy_generator(0, "forecast-copying").integers(len(tried), size=(RESAMPLES, len(tried)))
+    rows = np.concatenate([np.arange(len(tried))[None], drawn])  # first the sample itself
+    rate, step, count, runs = np.array(
+        [(one.rate, one.mean_step, sum(one.learned), len(one.learned)) for one in tried], dtype=np.float64
+    ).T[:, rows]  # each (resamples + 1, distributions)
     table = []
     for measure, title in MEASURES.items():
-        values = np.array([getattr(one.forecast, measure) for one in tried])[chosen]
+        values = np.array([getattr(one.forecast, measure) for one in tried])[rows]
         compared = {
             "Spearman with success rate": spearman(values, rate),
             "Spearman with steps to success": spearman(values, step),
-            "area under the curve of success": area_under_curve(values, learned, runs - learned),
+            "area under the curve of success": area_under_curve(values, count, runs - count),
         }
         for comparison, resampled in compared.items():
-            value, low, high = _summed_up(resampled)
-            table.append(
-                {
-                    "measure": measure,
-                    "title": title,
-                    "comparison": comparison,
-                    "value": value,
-                    "low": low,
-                    "high": high,
-                    "distributions": len(tried),
-                }
-            )
+            value, (low, high) = value_and_interval(resampled) or (None, (None, None))
+            row = {"measure": measure, "title": title, "comparison": comparison, "value": value}
+            table.append({**row, "low": low, "high": high, "distributions": len(tried)})
     return table
-
-
-# --- comparisons: each of rows of resampled distributions, (resamples, distributions), nan where undefined
-
-
-def _summed_up(values: Floats) -> tuple[float | None, float | None, float | None]:
-    """The first value, and the 95 % percentile interval of the others that are defined."""
-    if np.isnan(values[0]):
-        return None, None, None
-    low, high = np.nanquantile(values[1:], [0.025, 0.975])
-    return float(values[0]), float(low), float(high)
 
 
 # --- words and figures
 
 
-def tell(verdicts: Table, measures: Table) -> str:
-    """The result in plain words."""
+def in_words(verdicts: Table, measures: Table) -> str:
+    """The result as sentences."""
     sentences = [
         f"Where the forecast was '{row['forecast']}' ({row['distributions']} distributions), {row['learned']} of "
         f"{row['runs']} runs learned within {WITHIN} updates ({row['rate']:.0%}, 95 % interval {row['low']:.0%} to "
@@ -298,32 +285,15 @@ def tell(verdicts: Table, measures: Table) -> str:
     ]
     for row in measures:
         if row["measure"] == "gain":
-            found = "undefined, as all runs ended alike"
+            value = "undefined, as all runs ended alike"
             if row["value"] is not None:
-                found = f"{row['value']:.2f} (95 % interval over distributions {row['low']:.2f} to {row['high']:.2f})"
+                value = f"{row['value']:.2f} (95 % interval over distributions {row['low']:.2f} to {row['high']:.2f})"
             over = "" if row["over"] == "all" else f" over the {row['distributions']} new distributions alone"
-            sentences.append(f"The gain's {row['comparison']}{over}: {found}.")
+            sentences.append(f"The gain's {row['comparison']}{over}: {value}.")
     return " ".join(sentences)
 
 
-def notes(order: Order) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    told = [
-        f"The forecast is made from {SAMPLE} sequences without their end symbols; gain in bits, likely from {LIKELY} "
-        f"on, no reason below {WEAK}.",
-        f"A run ends once it has learned, or at step {WITHIN}; in steps to success failures count as {TOO_LATE}.",
-        "Settings that the experiment copying has too share its runs; how these four end was known when measures and "
-        "thresholds were fixed, how the others end was not.",
-        "Learned means that copying is; attention_at_end says whether attention found the right position.",
-    ]
-    if order.preset == "quick":
-        told.append("quick: four distributions and two seeds each.")
-    if order.preset == "reduced":
-        told.append("reduced: three seeds a distribution instead of five.")
-    return tuple(told)
-
-
-def figures(distributions: Table) -> dict[str, alt.TopLevelMixin]:
+def figures(distributions: Table) -> Figures:
     """How often each distribution was learned, in the order of the forecast; gain against success and against steps."""
     data = alt.InlineData(values=[{**row, "order": -row["gain"]} for row in distributions])
     gain = alt.X(
@@ -356,20 +326,16 @@ def figures(distributions: Table) -> dict[str, alt.TopLevelMixin]:
             .mark_rule(opacity=0.5)
             .encode(x=alt.X("low:Q", title=rate), x2="high:Q", y=name, color=colour),
             points.encode(x="rate:Q", y=name, color=colour, tooltip=tooltip),
-        ).properties(title=_title("From the strongest forecast to none"), width=360, height=16 * len(distributions)),
+        ).properties(title=titled("From the strongest forecast to none"), width=360, height=16 * len(distributions)),
         "success": alt.layer(
             thresholds,
             alt.Chart(data)
             .mark_rule(opacity=0.4)
             .encode(x=gain, y=alt.Y("low:Q", title=rate), y2="high:Q", color=colour),
             points.encode(x=gain, y="rate:Q", color=colour, tooltip=tooltip),
-        ).properties(title=_title("Forecast and success; dashed: thresholds set beforehand"), **size),
+        ).properties(title=titled("Forecast and success; dashed: thresholds set beforehand"), **size),
         "steps": alt.layer(
             thresholds,
             points.encode(x=gain, y=alt.Y("mean_step:Q", title="mean step to success"), color=colour, tooltip=tooltip),
-        ).properties(title=_title(f"Forecast and speed; a failure counts as {TOO_LATE}"), **size),
+        ).properties(title=titled(f"Forecast and speed; a failure counts as {WITHIN + EVERY}"), **size),
     }
-
-
-def _title(text: str) -> alt.TitleParams:
-    return alt.TitleParams(text, anchor="start", fontSize=14, color=INK)

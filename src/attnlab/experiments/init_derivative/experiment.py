@@ -28,7 +28,7 @@ from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.models.proxy import Optimiser
 from attnlab.pages.charts import COLOURS, CONTRAST, INK, SIZE, curves, panels
 from attnlab.runs.loop import Trained
-from attnlab.stats.intervals import bootstrap_interval
+from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.theory.initial_derivative import proxy_table
 
 OPTIMISERS: tuple[Optimiser, ...] = ("sgd", "adam")

@@ -14,17 +14,18 @@ from attnlab.errors import UsageError
 from attnlab.experiments.knowledge_first.report import figures, frozen_table, notes, seed_row, setting_table, tell
 from attnlab.experiments.knowledge_first.stages import FIELDS, HALF, NEAR_UNIFORM, Course, Field, median, row_course
 from attnlab.experiments.knowledge_first.stages_of_texts import end_table, lead_table, text_course
-from attnlab.experiments.texts.classification import corpus_of
+from attnlab.families.copying.spec import CopyingSpec, PermutationsSpec, SelectionsSpec
+from attnlab.families.keyword.spec import KeywordSpec
+from attnlab.families.texts.reading import corpus_of
+from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.rules import above
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import ClassifierSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec, Train
-from attnlab.runs.task_spec import CopyingSpec, KeywordSpec, LabelledTextSpec, PermutationsSpec, SelectionsSpec
-from attnlab.stats.intervals import wilson
+from attnlab.stats.rates import wilson
 
 CLOSE = tuple(range(0, 101, 2))
 """Evaluations every 2 updates up to 100."""

@@ -9,7 +9,7 @@ from attnlab.experiments.knowledge_first.stages import FIELDS, Course, Field, me
 from attnlab.lab.claims import Preset
 from attnlab.lab.experiment import Table
 from attnlab.pages.charts import CONTRAST, curves, panels
-from attnlab.stats.intervals import bootstrap_interval
+from attnlab.stats.bootstrap import bootstrap_interval
 
 NAMES: dict[Field, str] = {"probe": "lexical probe", "attention": "attention"}
 SHARED: dict[Field, str] = {"probe": "relevance (the probe by its sum)", "attention": "attention"}

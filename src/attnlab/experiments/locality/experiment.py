@@ -12,17 +12,17 @@ from typing import Any, Literal
 import altair as alt
 import numpy as np
 
-from attnlab.families.copying.metrics import Row
+from attnlab.families.keyword.spec import KeywordSpec
+from attnlab.families.texts.spec import ClassifierSpec
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import above, within
 from attnlab.pages.charts import COLOURS, CONTRAST, curves, panels
-from attnlab.runs.model_spec import ClassifierSpec
+from attnlab.protocols import Row
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import KeywordSpec
-from attnlab.stats.intervals import bootstrap_interval
+from attnlab.stats.bootstrap import bootstrap_interval
 
 # --- settings
 

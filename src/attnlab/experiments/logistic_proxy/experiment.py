@@ -6,35 +6,25 @@ accuracy, and word by word. Two classes, which all the corpora have.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
 
 import altair as alt
 import numpy as np
+from numpy.typing import NDArray
 
-from attnlab.experiments.logistic_proxy.bag_fits import (
-    FITTED_SIZE,
-    LEAST_COUNT,
-    SHOWN,
-    Fitted,
-    Weights,
-    fit,
-    proxy_accuracies,
-)
-from attnlab.experiments.texts.classification import SIZES, Role, TextExperiment
-from attnlab.experiments.texts.text_agreement import Series
-from attnlab.experiments.texts.text_curves import cross_read, follow
-from attnlab.experiments.texts.text_notes import LEFT_OUT, left_out, text_notes
-from attnlab.experiments.texts.text_parts import bounds
-from attnlab.experiments.texts.text_pictures import heading, over_training
-from attnlab.experiments.texts.text_report import write_text_report
-from attnlab.experiments.texts.text_runs import TextRuns
-from attnlab.lab.claims import Finding, Part, Verdict
-from attnlab.lab.experiment import Order, Result, Table
-from attnlab.models.logistic import Logistic, beta_log
-from attnlab.pages.charts import COLOURS, INK, SIZE
-from attnlab.runs.loop import Trained
+from attnlab.experiments.texts.corpora import SIZES, TextExperiment, TextRuns, steps_of
+from attnlab.lab.claims import Part
+from attnlab.lab.experiment import Figures, Table, claim
+from attnlab.lab.outcomes import Runs
+from attnlab.lab.rules import between, low_high, over_examples
+from attnlab.measures.checkpoints import first_half, read_crosswise
+from attnlab.models.fitted_proxy import FittedProxy, fit_proxy
+from attnlab.models.logistic import Logistic, Sweep, beta_log, counts, fit_logistic, sweep
+from attnlab.pages.charts import COLOURS, INK, SIZE, over_training, titled
+from attnlab.stats.bootstrap import Floats
 
-ROLES: tuple[Role, ...] = ("uniform", "proxy")
 PX, LOG = "A(beta_uf, beta_px)", "A(beta_uf, beta_log)"
 PASSES = 60
 """Passes over the training texts by which the paper trains its proxy."""
@@ -42,6 +32,13 @@ MARGIN = 0.02
 """Agreements within 2 points of each other are nearly the same."""
 TENTH = 0.1
 """Weights are the same word by word where they differ by less than this share of their spread."""
+LEAST_COUNT = 10
+"""Occurrences in training that a word needs to be compared: the weight of a rarer one is mostly the penalty's."""
+FITTED_SIZE = 32
+"""Embedding size of the proxy that is fitted to the end. Its minimum is the same at every size; at the trained proxy's
+256 its optimiser needs 2 GB on IMDB."""
+SHOWN = 500
+"""Words in table and picture: evenly spaced by rank of their weight."""
 
 
 class LogisticProxy(TextExperiment):
@@ -50,218 +47,254 @@ class LogisticProxy(TextExperiment):
     name = "logistic-proxy"
     title = "The bag-of-words proxy and logistic regression"
     source = "P3 A.10"
-    roles = ROLES
-
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        runs = TextRuns(order, done)
-        fitted = fit(runs)
-        series = agreements(runs, fitted.swept.chosen)
-        accuracies = accuracy_table(runs, fitted)
-        table = table_10(runs, series, fitted, accuracies)
-        curves = curve_table(runs, series)
-        return Result(
-            summary=tell(order.row, table),
-            tables={"table10": table, "accuracy": accuracies, "words": fitted.words_table(runs), "curves": curves},
-            figures=figures(order.row, curves, fitted.words_table(runs), float(runs.chance("valid").mean())),
-            findings=()
-            if order.row in LEFT_OUT
-            else decide(order.row, series[PX], series[LOG], fitted.weights, converged=fitted.converged),
-            notes=notes(runs, fitted),
-            seeds={role: runs.seeds(role) for role in ROLES},
-        )
-
-    def report(self, folder: Path) -> Path:
-        return write_text_report(
-            folder,
-            self.title,
-            "How often the position that the lexicon of uniform training values most is among the top 5 % of the "
-            "proxy's word scores and of a logistic regression's weights, and how far the two differ word by word. "
-            "Accuracies are those of the paper's choice, made on the very texts they are measured on, and clean ones, "
-            "chosen on other texts.",
-            main="table10",
-            columns={
-                f"{PX}, held out": PX,
-                f"{LOG}, held out": LOG,
-                "low": "difference from",
-                "high": "to",
-                "chance": "chance",
-                "proxy_accuracy": "accuracy, proxy",
-                "logistic_accuracy": "accuracy, logistic",
-                "proxy_clean_accuracy": "clean, proxy",
-                "logistic_clean_accuracy": "clean, logistic",
-                "weights_apart": "weights apart",
-                "weights_spread": "spread",
-            },
-            tables=("accuracy",),
-        )
-
-
-# --- verdicts and what they need
-
-
-def agreements(runs: TextRuns, logistic: Logistic) -> dict[str, Series]:
-    """Both agreements over the uniform runs' training, and both with the argmax taken from the other side."""
-    fields = {"beta_px": runs.beta_px("valid"), "beta_log": beta_log(logistic, runs.texts["valid"])}
-    found = {}
-    for name, field in fields.items():
-        ahead, back = f"A(beta_uf, {name})", f"A({name}, beta_uf)"
-        found[ahead] = follow(runs, ahead, [field], runs.of("uniform"), "gamma", first=False)
-        found[back] = follow(runs, back, [field], runs.of("uniform"), "gamma")
-    return found
-
-
-def decide(row: str, px: Series, log: Series, weights: Weights, *, converged: bool) -> tuple[Finding, ...]:
-    """The verdicts; `claims.toml` says the rules in words."""
-    return (
-        Finding("logistic-equals-proxy", (same_agreement(row, px, log),)),
-        Finding("proxy-weights-are-logistic", (same_weights(row, weights, converged=converged),)),
+    roles = ("uniform", "proxy")
+    lead = (
+        "How often the position that the lexicon of uniform training values most is among the top 5 % of the proxy's "
+        "word scores and of a logistic regression's weights, and how far the two differ word by word. Accuracies are "
+        "those of the paper's choice, made on the very texts they are measured on, and clean ones, chosen on other "
+        "texts."
     )
+    main = "table10"
+    columns: ClassVar[Mapping[str, str]] = {
+        f"{PX}, held out": PX,
+        f"{LOG}, held out": LOG,
+        "low": "difference from",
+        "high": "to",
+        "chance": "chance",
+        "proxy_accuracy": "accuracy, proxy",
+        "logistic_accuracy": "accuracy, logistic",
+        "proxy_clean_accuracy": "clean, proxy",
+        "logistic_clean_accuracy": "clean, logistic",
+        "weights_apart": "weights apart",
+        "weights_spread": "spread",
+    }
+    shown = ("accuracy",)
 
+    # --- measures
 
-def same_agreement(row: str, px: Series, log: Series) -> Part:
-    """Holds if the interval of the difference lies within 2 points of 0, fails if it lies outside."""
-    first, second = (cross_read(series.values["expected"]) for series in (px, log))
-    difference = first - second
-    detail = f"{PX} is {first.mean():.3f} and {LOG} {second.mean():.3f}, each text read at steps that others chose."
-    return Part(
-        row, _within(bounds(difference), MARGIN), float(difference.mean()), bounds(difference), "examples", detail
-    )
+    def measure(self, runs: Runs) -> None:
+        """Both agreements over the uniform runs' training, and both with the argmax taken from the other side."""
+        super().measure(runs)
+        self.fitted = fit(self.texts)
+        self.proxy_accuracies = proxy_accuracies(self.texts)
+        logistic = beta_log(self.fitted.swept.chosen, self.texts.texts["valid"])
+        self.series = {}
+        for name, field in (("beta_px", self.texts.beta_px("valid")), ("beta_log", logistic)):
+            ahead, back = f"A(beta_uf, {name})", f"A({name}, beta_uf)"
+            self.series[ahead] = self.texts.follow(ahead, [field], "uniform", "gamma", first=False)
+            self.series[back] = self.texts.follow(back, [field], "uniform", "gamma")
 
+    def read(self) -> tuple[Floats, Floats]:
+        """Both agreements of every text, at steps that the other half of the texts chose: (texts,) each."""
+        px, log = (read_crosswise(self.series[name].values["expected"]) for name in (PX, LOG))
+        return px, log
 
-def same_weights(row: str, weights: Weights, *, converged: bool) -> Part:
-    """Holds if the mean size of a word's difference, by the weights' spread, lies below a tenth; fails if above."""
-    apart = weights.apart / weights.spread
-    interval = bounds(apart)
-    verdict = _within(interval, TENTH) if converged else "undecided"
-    detail = f"Over {len(apart)} words the mean difference is {apart.mean():.2g} of their spread, {weights.spread:.3f}."
-    if not converged:
-        detail += " A fit has not converged."
-    return Part(row, verdict, float(apart.mean()), interval, "words", detail)
+    # --- rules
 
+    @claim("logistic-equals-proxy")
+    def same_agreement(self) -> Part:
+        """Holds if the interval of the difference lies within 2 points of 0, fails if it lies outside."""
+        px, log = self.read()
+        interval, verdict = over_examples(px - log), between(over_examples(px - log), -MARGIN, MARGIN)
+        detail = f"{PX} is {px.mean():.3f} and {LOG} {log.mean():.3f}, each text read at steps that others chose."
+        return Part(self.order.row, verdict, float((px - log).mean()), interval, "examples", detail)
 
-def _within(interval: tuple[float, float] | None, margin: float) -> Verdict:
-    """Whether an interval lies within ``margin`` of 0 (holds), outside (fails), or neither."""
-    if interval is None:
-        return "undecided"
-    if -margin <= interval[0] and interval[1] <= margin:
-        return "holds"
-    return "fails" if interval[0] > margin or interval[1] < -margin else "undecided"
+    @claim("proxy-weights-are-logistic")
+    def same_weights(self) -> Part:
+        """Holds if the mean size of a word's difference, by the weights' spread, lies below a tenth; fails if above."""
+        apart, converged = self.fitted.apart / self.fitted.spread, self.fitted.converged
+        interval, mean = over_examples(apart), float(apart.mean())
+        verdict = between(interval, -TENTH, TENTH) if converged else "undecided"
+        detail = f"Over {len(apart)} words the mean difference is {mean:.2g} of their spread, {self.fitted.spread:.3f}."
+        detail += "" if converged else " A fit has not converged."
+        return Part(self.order.row, verdict, mean, interval, "words", detail)
 
+    # --- tables, figures, words
 
-# --- tables
-
-
-def accuracy_table(runs: TextRuns, fitted: Fitted) -> Table:
-    """Accuracies in the comparable form (chosen on the texts that are read) and the clean one (on other texts)."""
-    comparable, clean = proxy_accuracies(runs)
-    uniform = [runs.curve(run) for run in runs.of("uniform")]
-    return [
-        {"model": "proxy", "chosen": "pass, by loss", "comparable": comparable, "clean": clean},
-        {
-            "model": "logistic regression",
-            "chosen": f"C, by accuracy: {fitted.swept.chosen.C:g}",
-            "comparable": fitted.swept.comparable,
-            "clean": fitted.swept.clean,
-        },
-        {
-            "model": "uniform attention",
-            "chosen": "step, by accuracy",
-            "comparable": float(np.mean([curve.max() for curve in uniform])),
-            "clean": None,
-        },
-        {"model": "commonest class", "chosen": "", "comparable": runs.majority, "clean": runs.majority},
-    ]
-
-
-def table_10(runs: TextRuns, series: Mapping[str, Series], fitted: Fitted, accuracies: Table) -> Table:
-    """The corpus' line of the paper's table, and how far the two models differ."""
-    read = {name: cross_read(series[name].values["expected"]) for name in (PX, LOG)}
-    interval = bounds(read[PX] - read[LOG])
-    weights = fitted.weights
-    apart = bounds(weights.apart)
-    proxy, logistic, *_ = accuracies
-    return [
-        {
-            f"{PX}, largest": series[PX].value(),
-            f"{LOG}, largest": series[LOG].value(),
-            f"{PX}, held out": float(read[PX].mean()),
-            f"{LOG}, held out": float(read[LOG].mean()),
-            "difference": float((read[PX] - read[LOG]).mean()),
-            "low": interval[0] if interval else None,
-            "high": interval[1] if interval else None,
-            "chance": float(runs.chance("valid").mean()),
-            "A(beta_px, beta_uf), largest": series["A(beta_px, beta_uf)"].value(),
-            "A(beta_log, beta_uf), largest": series["A(beta_log, beta_uf)"].value(),
-            "C": fitted.swept.chosen.C,
-            "proxy_accuracy": proxy["comparable"],
-            "proxy_clean_accuracy": proxy["clean"],
-            "logistic_accuracy": logistic["comparable"],
-            "logistic_clean_accuracy": logistic["clean"],
-            "words": len(fitted.common),
-            "weights_apart": float(weights.apart.mean()),
-            "apart_low": apart[0] if apart else None,
-            "apart_high": apart[1] if apart else None,
-            "weights_spread": weights.spread,
-            "trained_proxy_correlation": float(
-                np.corrcoef(fitted.trained[fitted.common], fitted.swept.chosen.weights[0, fitted.common])[0, 1]
-            ),
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "table10": [self.line()],
+            "accuracy": self.accuracy_table(),
+            "words": self.fitted.words_table(self.texts),
+            "curves": self.curve_table(),
         }
-    ]
+
+    def accuracy_table(self) -> Table:
+        """Accuracies in the comparable form (chosen on the texts that are read) and the clean one (on other texts)."""
+        swept, majority = self.fitted.swept, self.texts.majority
+        lines = (
+            ("proxy", "pass, by loss", *self.proxy_accuracies),
+            ("logistic regression", f"C, by accuracy: {swept.chosen.C:g}", swept.comparable, swept.clean),
+            ("uniform attention", "step, by accuracy", self.texts.accuracy("uniform"), None),
+            ("commonest class", "", majority, majority),
+        )
+        return [dict(zip(("model", "chosen", "comparable", "clean"), line, strict=True)) for line in lines]
+
+    def line(self) -> dict[str, Any]:
+        """The corpus' line of the paper's table, and how far the two models differ."""
+        (px, log), fitted = self.read(), self.fitted
+        trained, chosen = fitted.trained[fitted.common], fitted.swept.chosen.weights[0, fitted.common]
+        return {
+            f"{PX}, largest": self.series[PX].value(),
+            f"{LOG}, largest": self.series[LOG].value(),
+            f"{PX}, held out": float(px.mean()),
+            f"{LOG}, held out": float(log.mean()),
+            "difference": float((px - log).mean()),
+            **low_high(over_examples(px - log)),
+            "chance": float(self.texts.chance().mean()),
+            "A(beta_px, beta_uf), largest": self.series["A(beta_px, beta_uf)"].value(),
+            "A(beta_log, beta_uf), largest": self.series["A(beta_log, beta_uf)"].value(),
+            "C": fitted.swept.chosen.C,
+            "proxy_accuracy": self.proxy_accuracies[0],
+            "proxy_clean_accuracy": self.proxy_accuracies[1],
+            "logistic_accuracy": fitted.swept.comparable,
+            "logistic_clean_accuracy": fitted.swept.clean,
+            "words": len(fitted.common),
+            "weights_apart": float(fitted.apart.mean()),
+            **low_high(over_examples(fitted.apart), "apart_"),
+            "weights_spread": fitted.spread,
+            "trained_proxy_correlation": float(np.corrcoef(trained, chosen)[0, 1]),
+        }
+
+    def curve_table(self) -> Table:
+        """The agreements of every uniform run at every evaluation."""
+        seeds = [str(seed) for seed in self.texts.seeds("uniform")]
+        return [row for name, series in self.series.items() for row in series.rows(name, seeds)]
+
+    def figures(self) -> Figures:
+        """Agreements over training, and the weights word by word."""
+        row, curves = self.order.row, [line for line in self.curve_table() if line["what"] in (PX, LOG)]
+        title, chance = f"{row}: agreement with the lexicon of uniform training", float(self.texts.chance().mean())
+        return {
+            "curves": over_training(curves, title=title, chance=chance),
+            "weights": word_by_word(self.fitted.words_table(self.texts), f"{row}: one point a word; dashed: equal"),
+        }
+
+    def summary(self) -> str:
+        line = self.line()
+        interval = "" if line["low"] is None else f" (95 % interval over texts {line['low']:.3f} to {line['high']:.3f})"
+        return (
+            f"On {self.order.row} the top position of the lexicon of uniform training is among the top 5 % of the "
+            f"proxy's words in {line[f'{PX}, held out']:.1%} of the texts and of logistic regression's in "
+            f"{line[f'{LOG}, held out']:.1%}: a difference of {line['difference']:.3f}{interval}; chance is "
+            f"{line['chance']:.1%}. Their accuracies are {line['proxy_accuracy']:.3f} and "
+            f"{line['logistic_accuracy']:.3f} chosen as in the paper, {line['proxy_clean_accuracy']:.3f} and "
+            f"{line['logistic_clean_accuracy']:.3f} chosen on other texts. Fitted to the end with the same penalty "
+            f"(C = {line['C']:g}) their weights of {line['words']} words differ by {line['weights_apart']:.2g} on "
+            f"average, where the spread is {line['weights_spread']:.2g}; the proxy as trained correlates with the logistic "
+            f"weights by {line['trained_proxy_correlation']:.2f}."
+        )
+
+    def notes(self) -> list[str]:
+        swept, passes = self.fitted.swept, SIZES[self.order.preset].passes
+        notes = [
+            *super().notes(),
+            "The released code takes the argmax from beta_px, the text from beta_uf: the text's direction decides, "
+            "both are in the table.",
+            "Word by word neither model has an intercept, as in the paper's equations; the logistic regression whose "
+            "accuracy and agreement are reported has one, as in the released code.",
+            f"The proxy that is fitted to the end has embeddings of {FITTED_SIZE} instead of 256: its minimum is the "
+            "same.",
+            f"Words compared occur at least {LEAST_COUNT} times in training; {SHOWN} of them at most are in the table, "
+            "evenly spaced by rank of their weight.",
+        ]
+        if passes < PASSES:
+            notes.append(f"The proxy is trained for {passes} passes over the texts instead of {PASSES}.")
+        if swept.unconverged:
+            notes.append(f"{swept.unconverged} of {len(swept.fits)} logistic regressions did not converge.")
+        return notes
 
 
-def curve_table(runs: TextRuns, series: Mapping[str, Series]) -> Table:
-    """The agreements of every uniform run at every evaluation."""
-    return [
-        {"what": name, "seeds": str(seed), "step": step, "value": float(value)}
-        for name, one in series.items()
-        for seed, curve in zip(runs.seeds("uniform"), one.curve(), strict=True)
-        for step, value in zip(one.steps, curve, strict=True)
-    ]
+# --- what is fitted to a corpus' bags of words
 
 
-# --- words and pictures
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Logistic regressions at every C; the one at the best C without an intercept; the proxy fitted likewise.
+
+    ``trained`` (words,): word scores of the proxy as P3 trains it. ``occurrences`` (words,): in the training texts.
+    """
+
+    swept: Sweep
+    logistic: Logistic
+    proxy: FittedProxy
+    trained: Floats
+    occurrences: NDArray[np.int64]
+
+    @cached_property
+    def common(self) -> NDArray[np.int64]:
+        """Ids of the words that are compared."""
+        return np.flatnonzero(self.occurrences >= LEAST_COUNT)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of these words' weights in the logistic regression without an intercept."""
+        return float(self.logistic.weights[0, self.common].std())
+
+    @property
+    def apart(self) -> Floats:
+        """The size of the difference between both models, without an intercept, for each of these words."""
+        apart: Floats = np.abs(self.proxy.scores[self.common] - self.logistic.weights[0, self.common])
+        return apart
+
+    @property
+    def converged(self) -> bool:
+        """Whether both reached their minimum."""
+        return self.logistic.converged and self.proxy.converged
+
+    def words_table(self, runs: TextRuns) -> Table:
+        """Some words, from the smallest weight to the largest."""
+        order = self.common[self.logistic.weights[0, self.common].argsort(kind="stable")]
+        places = np.unique(np.linspace(0, len(order) - 1, min(SHOWN, len(order))).round().astype(np.int64))
+        return [
+            {
+                "word": runs.corpus.words[word],
+                "occurrences": int(self.occurrences[word]),
+                "logistic": float(self.logistic.weights[0, word]),
+                "fitted_proxy": float(self.proxy.scores[word]),
+                "logistic_with_intercept": float(self.swept.chosen.weights[0, word]),
+                "trained_proxy": float(self.trained[word]),
+            }
+            for word in order[places]
+        ]
 
 
-def tell(row: str, table: Table) -> str:
-    """The result in plain words."""
-    (line,) = table
-    interval = "" if line["low"] is None else f" (95 % interval over texts {line['low']:.3f} to {line['high']:.3f})"
-    return (
-        f"On {row} the top position of the lexicon of uniform training is among the top 5 % of the proxy's words in "
-        f"{line[f'{PX}, held out']:.1%} of the texts and of logistic regression's in {line[f'{LOG}, held out']:.1%}: a "
-        f"difference of {line['difference']:.3f}{interval}; chance is {line['chance']:.1%}. Their accuracies are "
-        f"{line['proxy_accuracy']:.3f} and {line['logistic_accuracy']:.3f} chosen as in the paper, "
-        f"{line['proxy_clean_accuracy']:.3f} and {line['logistic_clean_accuracy']:.3f} chosen on other texts. Fitted "
-        f"to the end with the same penalty (C = {line['C']:g}) their weights of {line['words']} words differ by "
-        f"{line['weights_apart']:.2g} on average, where the spread is {line['weights_spread']:.2g}; the proxy as "
-        f"trained correlates with the logistic weights by {line['trained_proxy_correlation']:.2f}."
+def fit(runs: TextRuns) -> Fitted:
+    """Everything that is fitted to the training texts; C is that of the best validation accuracy, as in the paper."""
+    train, valid, words = runs.corpus.train, runs.texts["valid"], len(runs.corpus.words)
+    features, labels = counts(train, words), train.labels.numpy()
+    swept = sweep(features, labels, counts(valid, words), valid.labels.numpy())
+    C = swept.chosen.C
+    return Fitted(
+        swept,
+        fit_logistic(features, labels, C, intercept=False),
+        fit_proxy(features, labels, C, size=FITTED_SIZE),
+        runs.word_scores()[:, 0],
+        np.bincount(train.words.numpy(), minlength=words),
     )
 
 
-def notes(runs: TextRuns, fitted: Fitted) -> tuple[str, ...]:
-    """Departures, and how the models were fitted."""
-    told = [
-        *text_notes(runs, ROLES),
-        *left_out(runs.order.row),
-        "The released code takes the argmax from beta_px, the text from beta_uf: the text's direction decides, both "
-        "are in the table.",
-        "Word by word neither model has an intercept, as in the paper's equations; the logistic regression whose "
-        "accuracy and agreement are told has one, as in the released code.",
-        f"The proxy that is fitted to the end has embeddings of {FITTED_SIZE} instead of 256: its minimum is the same.",
-        f"Words compared occur at least {LEAST_COUNT} times in training; {SHOWN} of them at most are in the table, "
-        "evenly spaced by rank of their weight.",
-    ]
-    passes = SIZES[runs.order.preset].passes
-    if passes < PASSES:
-        told.append(f"The proxy is trained for {passes} passes over the texts instead of {PASSES}.")
-    if fitted.swept.unconverged:
-        told.append(f"{fitted.swept.unconverged} of {len(fitted.swept.fits)} logistic regressions did not converge.")
-    return tuple(told)
+def proxy_accuracies(runs: TextRuns) -> tuple[float, float]:
+    """The trained proxy's accuracy at the pass of lowest loss: chosen on all texts, and chosen on the other half."""
+    (proxy,), texts = runs.of("proxy"), runs.texts["valid"]
+    features = counts(texts, len(runs.corpus.words))
+    logits = np.stack([features @ runs.word_scores(step)[:, 0] for step in steps_of(proxy)])  # (passes, texts)
+    return chosen_by_loss(logits, texts.labels.numpy())
 
 
-def figures(row: str, curves: Table, words: Table, chance: float) -> dict[str, alt.TopLevelMixin]:
-    """Agreements over training, and the weights word by word."""
-    drawn = [line for line in curves if line["what"] in (PX, LOG)]
+def chosen_by_loss(logits: Floats, labels: NDArray[np.int64]) -> tuple[float, float]:
+    """Accuracy of the row of lowest loss, chosen on all texts and chosen on the half that is not read.
+
+    ``logits`` (rows, texts) of the second of two classes; ``labels`` (texts,).
+    """
+    losses, right = np.logaddexp(0, -(2 * labels - 1) * logits), (logits > 0) == (labels == 1)
+    half = first_half(len(labels))
+    read = [right[losses[:, texts].mean(axis=1).argmin(), ~texts].mean() for texts in (half, ~half)]
+    return float(right[losses.mean(axis=1).argmin()].mean()), float(np.mean(read))
+
+
+def word_by_word(words: Table, title: str) -> alt.TopLevelMixin:
+    """Each word's weight in both models, as fitted and as trained."""
     kinds = {"fitted_proxy": "fitted, same penalty", "trained_proxy": "as trained"}
     points = [
         {"word": line["word"], "logistic": line["logistic"], "proxy": line[column], "kind": kind}
@@ -284,8 +317,6 @@ def figures(row: str, curves: Table, words: Table, chance: float) -> dict[str, a
             tooltip=["word:N", alt.Tooltip("logistic:Q", format=".3f"), alt.Tooltip("proxy:Q", format=".3f")],
         )
     )
-    weights = alt.layer(diagonal.encode(x="logistic:Q", y="proxy:Q"), dots).properties(
-        width=2 * SIZE["width"], height=2 * SIZE["height"], title=heading(f"{row}: one point a word; dashed: equal")
+    return alt.layer(diagonal.encode(x="logistic:Q", y="proxy:Q"), dots).properties(
+        width=2 * SIZE["width"], height=2 * SIZE["height"], title=titled(title)
     )
-    title = f"{row}: agreement with the lexicon of uniform training"
-    return {"curves": over_training(drawn, title=title, chance=chance), "weights": weights}

@@ -23,9 +23,9 @@ from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.stats.intervals import newcombe, wilson
+from attnlab.stats.bootstrap import resampled_rows, value_and_interval
 from attnlab.stats.ranks import area_under_curve
-from attnlab.stats.resampling import resampled_rows, value_and_interval
+from attnlab.stats.rates import newcombe, wilson
 
 # --- settings
 

@@ -4,59 +4,70 @@ Every sequence is a permutation of words 1 to 40 or of words 41 to 80. The input
 the bag-of-words proxy learns something, but inside a set all words still occur together always.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import altair as alt
 import numpy as np
 
-from attnlab.experiments.copying import experiment as copying
-from attnlab.experiments.copying.experiment import make_spec
-from attnlab.experiments.mixture import proxy as proxies
-from attnlab.experiments.mixture.proxy import Fitted, ProxySetting, make_proxy_job, make_proxy_spec
-from attnlab.lab.claims import Finding, Part, Preset
-from attnlab.lab.experiment import Experiment, Order, Result
-from attnlab.lab.rates import learned_steps, rate_table, run_row, tell_rates
-from attnlab.lab.rules import LEAST
-from attnlab.lab.success import (
-    EVERY,
-    LEARNED,
-    WITHIN,
-    Outcome,
-    Setting,
-    by_setting,
-    curve_table,
-    often_fails,
-    seeds_of,
-    two_curves,
+from attnlab.experiments.mixture import proxies
+from attnlab.experiments.mixture.proxies import Fitted, proxy_on
+from attnlab.families.copying.spec import (
+    CopyingSpec,
+    DistributionSpec,
+    PermutationSetsSpec,
+    PermutationsSpec,
+    SelectionsSpec,
 )
-from attnlab.pages.charts import curves, panels
+from attnlab.families.copying.success import EVERY, LEARNED, WITHIN
+from attnlab.lab.claims import Part, Preset
+from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
+from attnlab.lab.outcomes import (
+    Outcome,
+    Runs,
+    curve_table,
+    learned,
+    learned_steps,
+    rate_table,
+    rates_in_words,
+)
+from attnlab.lab.rules import LEAST, often_fails
+from attnlab.pages.charts import accuracy_curves, curves, metric_curves, panels, pointing_curves
 from attnlab.runs.engine import Job
-from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.task_spec import CopyingSpec, PermutationSetsSpec, SelectionsSpec
+from attnlab.runs.spec import RunSpec
+
+# --- settings
 
 STEPS: dict[Preset, int] = {"quick": 50, "reduced": WITHIN, "paper": WITHIN}
 """Updates within which a network must have learned."""
 LATE, CONTINUED = 1000, 10
 """At `paper` so many seeds of the mixture go on to this step unless they learn before: do they ever?"""
+ON_TO_LATE = Schedule.every(EVERY, steps=LATE, stop_at=LEARNED)
 
-SETS = Setting(
-    "permutations of either of two sets of 40",
-    CopyingSpec(distribution=PermutationSetsSpec(size=40, sets=2)),
-    {"quick": 1, "reduced": 20, "paper": 40},
+
+def network_on(
+    name: str, distribution: DistributionSpec, quick: int, reduced: int, paper: int, *, whole: bool = False
+) -> Setting:
+    """P3's network on a distribution; runs end once they have learned unless they are to be ``whole``."""
+    return Setting(
+        name,
+        lambda seed: RunSpec(task=CopyingSpec(distribution=distribution), init_seed=seed, data_seed=seed),
+        {"quick": quick, "reduced": reduced, "paper": paper},
+        {
+            preset: Schedule.every(EVERY, steps=steps, stop_at=None if whole and preset != "quick" else LEARNED)
+            for preset, steps in STEPS.items()
+        },
+    )
+
+
+SETS = network_on(
+    "permutations of either of two sets of 40", PermutationSetsSpec(size=40, sets=2), 1, 20, 40, whole=True
 )
-PERMUTATIONS = replace(copying.PERMUTATIONS, seeds={"quick": 0, "reduced": 20, "paper": 40}, ends_when_learned=True)
-SELECTIONS = replace(copying.SELECTIONS, seeds={"quick": 1, "reduced": 20, "paper": 20}, ends_when_learned=True)
-MANY = Setting(
-    "40 of 80",
-    CopyingSpec(distribution=SelectionsSpec(length=40, words=80)),
-    {"quick": 0, "reduced": 20, "paper": 20},
-    ends_when_learned=True,
-)
-SETTINGS = (SETS, PERMUTATIONS, SELECTIONS, MANY)
-PROXY_OF_SETS, PROXY_OF_PERMUTATIONS = ProxySetting(SETS, sets=2), ProxySetting(PERMUTATIONS)
-PROXIES = (PROXY_OF_SETS, PROXY_OF_PERMUTATIONS, ProxySetting(SELECTIONS))
+PERMUTATIONS = network_on("permutations of 40", PermutationsSpec(words=40), 0, 20, 40)
+SELECTIONS = network_on("40 of 60", SelectionsSpec(length=40, words=60), 1, 20, 20)
+MANY = network_on("40 of 80", SelectionsSpec(length=40, words=80), 0, 20, 20)
+NETWORKS = (SETS, PERMUTATIONS, SELECTIONS, MANY)
+PROXIES = {setting.name: proxy_on(setting) for setting in (SETS, PERMUTATIONS, SELECTIONS)}
 
 
 class Mixture(Experiment):
@@ -65,91 +76,141 @@ class Mixture(Experiment):
     name = "mixture"
     title = "Which set is not which word: permutations of either of two sets"
     source = "P3 3.3, A.3, Figure 2 middle"
+    settings = (*NETWORKS, *PROXIES.values())
     recalls = True
     may_stop = True
 
     def jobs(self, order: Order) -> list[Job]:
-        networks = [make_job(setting, seed, order.preset) for setting in SETTINGS for seed in seeds_of(setting, order)]
-        seeds = proxies.seeds_of_proxies(order)
-        return networks + [make_proxy_job(proxy, seed, order.preset) for proxy in PROXIES for seed in seeds]
+        """At ``paper`` the first seeds of the mixture go on."""
+        late = {SETS.spec(seed).id for seed in SETS.seeds_at(order)[:CONTINUED]} if order.preset == "paper" else {}
+        return [replace(job, schedule=ON_TO_LATE) if job.spec.id in late else job for job in super().jobs(order)]
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        within, seeds = STEPS[order.preset], proxies.seeds_of_proxies(order)
-        whole = [
-            Outcome(setting.name, seed, done[make_spec(setting, seed).id])
-            for setting in SETTINGS
-            for seed in seeds_of(setting, order)
-        ]
-        outcomes = [outcome.up_to(within) for outcome in whole]
-        late = [outcome for outcome in whole if outcome.run.step > within]
-        fitted = [
-            proxies.read_fitted(proxy, seed, done[make_proxy_spec(proxy, seed).id])
-            for proxy in PROXIES
-            for seed in seeds
-        ]
-        success, words = rate_table(outcomes, within), proxies.proxy_table(fitted)
-        return Result(
-            summary=" ".join([tell_rates(success, within), *tell_late(late), proxies.tell_proxies(words)]),
-            tables={
-                "success": success,
-                "runs": [run_row(outcome, within) for outcome in outcomes],
-                "curves": curve_table(outcomes),
-                "proxies": words,
-                "proxy_seeds": [proxies.seed_row(one) for one in fitted],
-                "proxy_curves": proxies.curve_rows(fitted),
-                **(
-                    {"late_runs": [run_row(one, LATE) for one in late], "late_curves": curve_table(late)}
-                    if late
-                    else {}
+    # --- measures
+
+    def measure(self, runs: Runs) -> None:
+        self.within = STEPS[self.order.preset]
+        whole = [outcome for setting in NETWORKS for outcome in runs[setting]]
+        self.networks = Runs(outcome.up_to(self.within) for outcome in whole)
+        self.late = [outcome for outcome in whole if outcome.run.step > self.within]
+        self.proxies = {
+            name: [self.fitted(replace(outcome, setting=name)) for outcome in runs[proxy]]
+            for name, proxy in PROXIES.items()
+        }
+        self.all_proxies = [one for group in self.proxies.values() for one in group]
+
+    def fitted(self, outcome: Outcome) -> Fitted:
+        """What a proxy's table says, by the number of sets that the words of its distribution fall into."""
+        return proxies.read_fitted(outcome, sets=2 if outcome.setting == SETS.name else 1)
+
+    # --- rules
+
+    @claim("mixture-fails")
+    def mixture_fails(self) -> Iterator[Part]:
+        for control in (SELECTIONS, MANY):
+            yield self.fails_against(control)
+        yield proxies.separates_sets(self.proxies[SETS.name])
+        yield proxies.blind_inside_sets(self.proxies[SETS.name])
+
+    @claim("proxy-blind-to-permutations")
+    def proxy_is_blind(self) -> tuple[Part, Part]:
+        return proxies.flat(self.proxies[PERMUTATIONS.name])
+
+    def fails_against(self, control: Setting) -> Part:
+        """The rule of "often fails" against one control, on at least 20 seeds of either."""
+        mixture, others = (learned(self.networks[setting], self.within) for setting in (SETS, control))
+        detail = (
+            f"{mixture.count(False)} of {len(mixture)} seeds failed within {self.within} updates, "
+            f"{others.count(False)} of {len(others)} on {control.name}"
+        )
+        part = replace(often_fails(mixture, others, detail), name=f"often fail, against {control.name}")
+        if part.effect is not None and min(len(mixture), len(others)) < LEAST:
+            few = f"{part.detail} At least {LEAST} seeds of each are needed."
+            return replace(part, verdict="undecided", detail=few)
+        return part
+
+    # --- tables, figures, words
+
+    def tables(self) -> Mapping[str, Table]:
+        late = {"late_runs": [one.row(LATE) for one in self.late], "late_curves": curve_table(self.late)}
+        return {
+            "success": rate_table(self.networks, self.within),
+            "proxies": proxies.proxy_table(self.all_proxies),
+            "proxy_seeds": [proxies.seed_row(one) for one in self.all_proxies],
+            "proxy_curves": curve_table(one.outcome for one in self.all_proxies),
+            **(late if self.late else {}),
+        }
+
+    def run_tables(self) -> dict[str, Table]:
+        """Of networks only, up to the step that decides."""
+        return {"runs": [one.row(self.within) for one in self.networks.all()], "curves": self.networks.curves()}
+
+    def seeds(self) -> dict[str, list[int]]:
+        seeds = {name: [one.seed for one in group] for name, group in self.networks.items()}
+        return {**seeds, "each proxy": [one.outcome.seed for one in self.proxies[SETS.name]]}
+
+    def figures(self) -> Figures:
+        table = self.networks.curves()
+        drawn = {
+            "curves": accuracy_curves(table, "Accuracy of every seed (Figure 2 middle, and its controls)"),
+            "knowledge": pointing_curves(table),
+            "proxies": proxies.proxy_figure(self.all_proxies),
+            "proxy_curves": panels(
+                curve_table(one.outcome for one in self.all_proxies),
+                column="setting",
+                layer=curves(
+                    x="step",
+                    y="probe_accuracy",
+                    group="seed",
+                    x_title="updates",
+                    y_title="right position is the largest",
                 ),
-            },
-            figures=figures(outcomes, late, fitted),
-            findings=decide(outcomes, fitted, within),
-            notes=notes(order),
-            seeds={
-                **{setting.name: seeds_of(setting, order) for setting in SETTINGS if seeds_of(setting, order)},
-                "each proxy": seeds,
-            },
-        )
+                title="Does the proxy, trained on bags of words, find the right word? Every seed",
+            ),
+        }
+        if self.late:
+            drawn["continued"] = metric_curves(
+                curve_table(self.late),
+                {"token accuracy": "accuracy", "attention at the right position": "attention_accuracy"},
+                y_title="share of the outputs",
+                title=f"Seeds of the mixture that went on, at most to step {LATE}",
+            )
+        return drawn
+
+    def summary(self) -> str:
+        rates = rates_in_words(rate_table(self.networks, self.within), self.within)
+        words = proxies.proxies_in_words(proxies.proxy_table(self.all_proxies))
+        return " ".join([rates, *late_in_words(self.late), words])
+
+    def notes(self) -> list[str]:
+        preset = self.order.preset
+        whole = "Networks on the mixture run to step 200; the others end once they have learned."
+        presets: dict[Preset, list[str]] = {
+            "quick": [
+                "quick: one seed of the mixture and of 40 of 60 and 50 updates instead of 200; two seeds of each proxy "
+                "and 500 updates instead of 1000."
+            ],
+            "reduced": [whole, "reduced: 20 seeds of the mixture and of permutations instead of 40."],
+            "paper": [
+                whole,
+                f"Seeds 0 to {CONTINUED - 1} of the mixture go on until they have learned, at most to step {LATE}; "
+                f"claims are decided within {WITHIN} updates.",
+            ],
+        }
+        return [
+            "Networks are those of the experiment copying, whose runs on permutations of 40 and on 40 of 60 are "
+            "shared.",
+            f"The proxy: embeddings and output weights of 256 numbers from N(0, 1/256), batches of 128 pairs without "
+            f"their end symbols, Adam at 1e-3, {proxies.STEPS[preset]} updates.",
+            "The probe theta(o|i) is a matter of two words, so it is read over all pairs of words of the vocabulary: a "
+            "sequence of the mixture has words of one set only, and could not show that the sets are told apart.",
+            "A random start alone makes the probe differ between words by about 6 % (256^-1/2) of its mean, and "
+            "training on permutations leaves that as it is; so what training added is looked at, and the right word "
+            "by itself.",
+            *presets[preset],
+        ]
 
 
-def make_job(setting: Setting, seed: int, preset: Preset) -> Job:
-    """One network; those on the mixture go on to the end, a few of them further, others end once they have learned."""
-    late = preset == "paper" and setting is SETS and seed < CONTINUED
-    stop = LEARNED if setting.ends_when_learned or preset == "quick" or late else None
-    schedule = Schedule.every(EVERY, steps=LATE if late else STEPS[preset], stop_at=stop)
-    return Job(f"{setting.name}, seed {seed}", make_spec(setting, seed), schedule)
-
-
-def notes(order: Order) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    told = [
-        "Networks are those of the experiment copying, whose runs on permutations of 40 and on 40 of 60 are shared.",
-        f"The proxy: embeddings and output weights of 256 numbers from N(0, 1/256), batches of 128 pairs without their "
-        f"end symbols, Adam at 1e-3, {proxies.STEPS[order.preset]} updates.",
-        "The probe theta(o|i) is a matter of two words, so it is read over all pairs of words of the vocabulary: a "
-        "sequence of the mixture has words of one set only, and could not show that the sets are told apart.",
-        "A random start alone makes the probe differ between words by about 6 % (256^-1/2) of its mean, and training "
-        "on permutations leaves that as it is; so what training added is looked at, and the right word by itself.",
-    ]
-    if order.preset == "quick":
-        told.append(
-            "quick: one seed of the mixture and of 40 of 60 and 50 updates instead of 200; two seeds of each proxy and "
-            "500 updates instead of 1000."
-        )
-    else:
-        told.append("Networks on the mixture run to step 200; the others end once they have learned.")
-    if order.preset == "paper":
-        told.append(
-            f"Seeds 0 to {CONTINUED - 1} of the mixture go on until they have learned, at most to step {LATE}; claims "
-            f"are decided within {WITHIN} updates."
-        )
-    if order.preset == "reduced":
-        told.append("reduced: 20 seeds of the mixture and of permutations instead of 40.")
-    return tuple(told)
-
-
-def tell_late(late: Sequence[Outcome]) -> list[str]:
+def late_in_words(late: Sequence[Outcome]) -> list[str]:
     """What became of the seeds that went on, in a sentence; none if none did."""
     if not late:
         return []
@@ -164,70 +225,3 @@ def tell_late(late: Sequence[Outcome]) -> list[str]:
         f"their mean accuracy was {accuracy:.1%}, with attention at the right position in {attention:.1%} of the cases "
         f"and the probe largest there in {probe:.1%}."
     ]
-
-
-# --- claims
-
-
-def decide(outcomes: Sequence[Outcome], fitted: Sequence[Fitted], within: int = WITHIN) -> tuple[Finding, ...]:
-    """The verdicts; `claims.toml` says the rules in words."""
-    groups = by_setting(outcomes)
-    sets, permutations = (
-        [one.measured for one in fitted if one.proxy == proxy] for proxy in (PROXY_OF_SETS, PROXY_OF_PERMUTATIONS)
-    )
-    networks = tuple(fails_against(control.name, groups, within) for control in (SELECTIONS, MANY))
-    probe = proxies.separates_sets(sets), proxies.blind_inside_sets(sets, PROXY_OF_SETS.chance)
-    return (
-        Finding("mixture-fails", networks + probe),
-        Finding("proxy-blind-to-permutations", proxies.flat(permutations)),
-    )
-
-
-def fails_against(control: str, groups: Mapping[str, list[Outcome]], within: int = WITHIN) -> Part:
-    """The rule of "often fails" against one control, on at least 20 seeds of either."""
-    mixture, others = groups.get(SETS.name, []), groups.get(control, [])
-    part = replace(often_fails(mixture, others, within), name=f"often fail, against {control}")
-    if part.effect is not None and min(len(mixture), len(others)) < LEAST:
-        return replace(part, verdict="undecided", detail=f"{part.detail} At least {LEAST} seeds of each are needed.")
-    return part
-
-
-# --- figures
-
-
-def figures(
-    outcomes: Sequence[Outcome], late: Sequence[Outcome], fitted: Sequence[Fitted]
-) -> dict[str, alt.TopLevelMixin]:
-    """Curves of all seeds, where probe and attention point, those that went on, and what the proxies learned."""
-    table = curve_table(outcomes)
-    drawn: dict[str, alt.TopLevelMixin] = {
-        "curves": panels(
-            table,
-            column="setting",
-            layer=curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy"),
-            title="Accuracy of every seed (Figure 2 middle, and its controls)",
-        ),
-        "knowledge": two_curves(
-            table,
-            {"lexical probe": "probe_accuracy", "attention": "attention_accuracy"},
-            y_title="right position is the largest",
-            title="Where lexical knowledge and attention point",
-        ),
-        "proxies": proxies.proxy_figure(fitted),
-        "proxy_curves": panels(
-            proxies.curve_rows(fitted),
-            column="setting",
-            layer=curves(
-                x="step", y="probe_accuracy", group="seed", x_title="updates", y_title="right position is the largest"
-            ),
-            title="Does the proxy, trained on bags of words, find the right word? Every seed",
-        ),
-    }
-    if late:
-        drawn["continued"] = two_curves(
-            curve_table(late),
-            {"token accuracy": "accuracy", "attention at the right position": "attention_accuracy"},
-            y_title="share of the outputs",
-            title=f"Seeds of the mixture that went on, at most to step {LATE}",
-        )
-    return drawn

@@ -40,6 +40,8 @@ from attnlab.experiments.multihead.report import (
     success_row,
 )
 from attnlab.families.copying.pruning import Pruned, prune
+from attnlab.families.copying.spec import CopyingSpec
+from attnlab.families.registry import build_problem
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned
@@ -47,11 +49,10 @@ from attnlab.lab.rules import LEAST, all_of, higher, missing, none_of
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.problem import build_problem
-from attnlab.runs.task_spec import CopyingSpec
 from attnlab.seeds import numpy_generator
+from attnlab.stats.bootstrap import bootstrap_difference, bootstrap_interval
 from attnlab.stats.geometric import Geometric, fit_geometric
-from attnlab.stats.intervals import bootstrap_difference, bootstrap_interval, wilson
+from attnlab.stats.rates import wilson
 
 COMBINATIONS = {RELEASED: LEAST, TEXT: 10}
 """Combinations of a variant on which "always" and "never" can be said to hold."""

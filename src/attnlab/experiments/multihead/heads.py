@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from attnlab.families.copying import starts
+from attnlab.families.copying.spec import CopyingSpec, PermutationsSpec, Seq2SeqSpec
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN, first_learned
 from attnlab.lab.claims import Preset
 from attnlab.lab.experiment import Order
 from attnlab.lab.outcomes import Outcome
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import AdamSpec, Seq2SeqSpec
+from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec, PermutationsSpec
 from attnlab.seeds import numpy_generator
 from attnlab.stats.geometric import Geometric
 

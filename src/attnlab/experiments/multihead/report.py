@@ -11,7 +11,7 @@ from attnlab.families.copying.success import WITHIN
 from attnlab.lab.experiment import Table
 from attnlab.lab.outcomes import Outcome, learned_steps
 from attnlab.pages.charts import COLOURS, INK, SIZE, curves, panels, titled
-from attnlab.stats.intervals import wilson
+from attnlab.stats.rates import wilson
 
 # --- tables and words
 

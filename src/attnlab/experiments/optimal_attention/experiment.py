@@ -24,7 +24,7 @@ from attnlab.probes.optimal_attention import (
 )
 from attnlab.runs.loop import Trained
 from attnlab.seeds import torch_generator
-from attnlab.stats.intervals import wilson
+from attnlab.stats.rates import wilson
 
 GAMMA = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))
 """The paper's example: logits of three positions over three outputs, of which the first is right."""

@@ -4,99 +4,86 @@ Copying 40 of 60 words, and the same with the output in another order: output t 
 the bag of words is all there is, so the probe beta_uf cannot mind the order. Attention does.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.copying import experiment as copying
-from attnlab.experiments.permuting.figures import distance_figure, position_figure, uniform_figure
-from attnlab.experiments.permuting.positions import SEQUENCES, Positions, measure_positions
-from attnlab.experiments.permuting.rules import across_orders, by_position, correlations, same_probe
-from attnlab.families.copying.task import random_permutation
-from attnlab.lab.claims import Finding, Preset
-from attnlab.lab.experiment import Experiment, Order, Result, Table
-from attnlab.lab.rates import at_end, rate_table, run_row, tell_rates
-from attnlab.lab.smaller import undecided
-from attnlab.lab.success import (
-    EVERY,
-    LEARNED,
-    Outcome,
-    always,
-    by_setting,
-    curve_table,
-    never,
-    two_curves,
+from attnlab.families.copying.orders import (
+    LENGTH,
+    RUNS_PER_ORDER,
+    Indices,
+    distance,
+    random_order,
+    shifted,
+    shuffled_blocks,
+    task_in_order,
 )
-from attnlab.pages.charts import COLOURS, CONTRAST, curves, panels
-from attnlab.runs.engine import Job
-from attnlab.runs.loop import Trained
-from attnlab.runs.model_spec import Seq2SeqSpec
+from attnlab.families.copying.position_scores import SEQUENCES, PositionScores, score_positions
+from attnlab.families.copying.spec import CopyingSpec, Seq2SeqSpec
+from attnlab.families.copying.success import EVERY, LEARNED
+from attnlab.lab.claims import Part, Preset
+from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
+from attnlab.lab.outcomes import Outcome, Runs, learned, rate_table, rates_in_words
+from attnlab.lab.rules import all_of, below, higher, missing, none_of, within
+from attnlab.pages.charts import COLOURS, CONTRAST, accuracy_curves, curves, pointing_curves, titled
+from attnlab.runs.environment import threads
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec
-from attnlab.seeds import numpy_generator
+from attnlab.stats.bootstrap import resampled_rows, value_and_interval
+from attnlab.stats.ranks import spearman
 
-LENGTH = 40
+# --- settings
+
 STEPS: dict[Preset, int] = {"quick": 50, "reduced": 300, "paper": 300}
 """Updates within which a run must have learned."""
 UNIFORM_STEPS: dict[Preset, int] = {"quick": 10, "reduced": 60, "paper": 60}
 UNIFORM_SEEDS: dict[Preset, int] = {"quick": 1, "reduced": 10, "paper": 20}
-RUNS_PER_ORDER = 2
-"""Seeds that share a random order."""
-FIRST_RANDOM = 100
-"""The seed of the first random order; those of substitutions begin at 0."""
-
-Indices = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of order: its name, the order pi that a seed's run has, how many seeds each preset runs.
-
-    ``order``: output t is input pi(t); None is the identity, plain copying. ``ends_when_learned``: whether runs do.
-    """
-
-    name: str
-    order: Callable[[int], Indices | None]
-    seeds: dict[Preset, int]
-    ends_when_learned: bool = True
-
-    def distance(self, seed: int) -> float:
-        """Mean |pi(t) - t|."""
-        pi = self.order(seed)
-        return 0.0 if pi is None else float(np.abs(np.array(pi) - np.arange(LENGTH)).mean())
+POINTS = 0.02
+"""Two points of accuracy: what counts as the same."""
+FEWEST_RUNS = 5
+"""Fewest runs of a kind of order for the comparison across orders."""
+FEWEST_ORDERS = 10
+"""Fewest random orders for the comparison of positions."""
+MEASURES = ("lift", "attention", "accuracy")
+"""What says how well a position was learned; the first decides."""
+LEAST_LIFT = 0.01
+"""Smaller lifts are drawn here."""
 
 
-def shifted(by: int) -> Indices:
-    """Output t is input t + ``by``; the last outputs are the first inputs."""
-    return tuple((t + by) % LENGTH for t in range(LENGTH))
+def in_order(
+    name: str, order: Callable[[int], Indices | None], quick: int, reduced: int, paper: int, *, whole: bool = False
+) -> Setting:
+    """P3's network on 40 of 60 words in the order of each seed; runs end once they have learned unless ``whole``."""
+    stop_at = None if whole else LEARNED
+    return Setting(
+        name,
+        lambda seed: RunSpec(task=task_in_order(order(seed)), init_seed=seed, data_seed=seed),
+        {"quick": quick, "reduced": reduced, "paper": paper},
+        {preset: Schedule.every(EVERY, steps=steps, stop_at=stop_at) for preset, steps in STEPS.items()},
+    )
 
 
-def shuffled_blocks(size: int, seed: int) -> Indices:
-    """Blocks of ``size`` positions, the order inside each random and fixed by ``seed``."""
-    rng = numpy_generator(seed, "blocks", size)
-    blocks = np.arange(LENGTH).reshape(-1, size)
-    return tuple(int(position) for position in rng.permuted(blocks, axis=1).ravel())
+def with_uniform_attention(setting: Setting) -> Setting:
+    """The same with uniform attention, for fewer updates."""
+    return Setting(
+        f"{setting.name}, uniform",
+        lambda seed: setting.spec(seed).model_copy(update={"model": Seq2SeqSpec(attention="uniform")}),
+        UNIFORM_SEEDS,
+        {preset: Schedule.every(EVERY, steps=steps) for preset, steps in UNIFORM_STEPS.items()},
+    )
 
 
-def random_order(seed: int) -> Indices:
-    """The random order that a seed's run has; two seeds share each."""
-    return random_permutation(LENGTH, FIRST_RANDOM + seed // RUNS_PER_ORDER)
-
-
-_FEW: dict[Preset, int] = {"quick": 0, "reduced": 3, "paper": 8}
-
-COPYING = Kind("copying", lambda _: None, {"quick": 1, "reduced": 20, "paper": 20})
-BLOCKS = Kind("blocks of 5 shuffled", lambda seed: shuffled_blocks(5, seed), _FEW)
-SHIFT = Kind("shifted by 1", lambda _: shifted(1), {**_FEW, "quick": 1})
-FURTHER = Kind("shifted by 5", lambda _: shifted(5), _FEW)
-RANDOM = Kind("random order", random_order, {"quick": 1, "reduced": 10, "paper": 20}, ends_when_learned=False)
-REVERSAL = Kind("reversed", lambda _: tuple(reversed(range(LENGTH))), _FEW)
-KINDS = (COPYING, BLOCKS, SHIFT, FURTHER, RANDOM, REVERSAL)
-UNIFORM = (COPYING, RANDOM)
-"""Kinds that are trained with uniform attention too."""
+COPYING = in_order("copying", lambda _: None, 1, 20, 20)
+BLOCKS = in_order("blocks of 5 shuffled", lambda seed: shuffled_blocks(5, seed), 0, 3, 8)
+SHIFT = in_order("shifted by 1", lambda _: shifted(1), 1, 3, 8)
+FURTHER = in_order("shifted by 5", lambda _: shifted(5), 0, 3, 8)
+RANDOM = in_order("random order", random_order, 1, 10, 20, whole=True)
+REVERSAL = in_order("reversed", lambda _: tuple(reversed(range(LENGTH))), 0, 3, 8)
+ORDERS = (COPYING, BLOCKS, SHIFT, FURTHER, RANDOM, REVERSAL)
+UNIFORM = {setting.name: with_uniform_attention(setting) for setting in (COPYING, RANDOM)}
 
 
 class Permuting(Experiment):
@@ -105,104 +92,176 @@ class Permuting(Experiment):
     name = "permuting"
     title = "The same knowledge, another order: attention that must jump"
     source = "P3 6.2"
+    settings = (*ORDERS, *UNIFORM.values())
+    decides_at = ("reduced", "paper")
 
-    def jobs(self, order: Order) -> list[Job]:
-        learned = [make_job(kind, seed, order.preset) for kind in KINDS for seed in seeds_of(kind, order)]
-        uniform = [make_uniform_job(kind, seed, order.preset) for kind in UNIFORM for seed in uniform_seeds(order)]
-        return learned + uniform
+    # --- measures
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        within = STEPS[order.preset]
-        outcomes = [
-            Outcome(kind.name, seed, done[make_spec(kind, seed).id]) for kind in KINDS for seed in seeds_of(kind, order)
-        ]
-        uniform = [
-            Outcome(kind.name, seed, done[make_spec(kind, seed, uniform=True).id])
-            for kind in UNIFORM
-            for seed in uniform_seeds(order)
-        ]
-        positions = {
-            seed: measure_positions(make_spec(RANDOM, seed), done[make_spec(RANDOM, seed).id])
-            for seed in seeds_of(RANDOM, order)
+    def measure(self, runs: Runs) -> None:
+        self.within = STEPS[self.order.preset]
+        self.learning = Runs(outcome for setting in ORDERS for outcome in runs[setting])
+        self.uniform = Runs(replace(one, setting=name) for name, other in UNIFORM.items() for one in runs[other])
+        self.positions = {one.seed: self.scores(one) for one in runs[RANDOM]}
+
+    def scores(self, outcome: Outcome) -> PositionScores:
+        """How well each position was learned, by the weights at the run's end."""
+        spec, (step, weights) = outcome.spec, outcome.weights()
+        assert spec is not None
+        assert isinstance(spec.task, CopyingSpec)
+        assert isinstance(spec.model, Seq2SeqSpec)
+        task = spec.task.build()
+        network = spec.model.build(task.vocabulary, task.vocabulary, spec.init_seed)
+        network.load_state_dict(weights)
+        with threads(1):
+            return score_positions(network, task, spec.data_seed, step)
+
+    # --- rules
+
+    @claim("permuting-fails")
+    def random_orders_fail(self) -> Iterator[Part]:
+        yield all_of(COPYING.name, learned(self.learning[COPYING], self.within))
+        yield none_of(RANDOM.name, learned(self.learning[RANDOM], self.within))
+        yield same_probe(self.uniform[COPYING], self.uniform[RANDOM])
+
+    @claim("lstm-monotonic-bias")
+    def distance_hurts(self) -> Iterator[Part]:
+        yield across_orders(self.learning, self.within)
+        yield by_position(self.positions)
+
+    # --- tables, figures, words
+
+    def tables(self) -> Mapping[str, Table]:
+        success = []
+        for row in rate_table(self.learning, self.within):
+            group = self.learning[row["setting"]]
+            after = float(np.mean([one.run.rows[-1]["attention_one_after"] for one in group]))
+            success.append({**row, "one_after_at_end": after, "distance": float(np.mean([*map(distance_of, group)]))})
+        return {
+            "success": success,
+            "uniform": self.uniform.curves(),
+            "positions": position_table(self.positions),
+            "position_correlations": [
+                {"seed": seed, "step": one.step, **{measure: correlation(one, measure) for measure in MEASURES}}
+                for seed, one in self.positions.items()
+            ],
         }
-        groups = by_setting(outcomes)
-        success = [
-            {
-                **row,
-                "one_after_at_end": at_end(groups[row["setting"]], "attention_one_after"),
-                "distance": mean_distance(row["setting"], order),
-            }
-            for row in rate_table(outcomes, within)
+
+    def run_tables(self) -> dict[str, Table]:
+        """Without the runs under uniform attention, which have a table of their own."""
+        return {"runs": [self.run_row(one) for one in self.learning.all()], "curves": self.learning.curves()}
+
+    def run_row(self, outcome: Outcome) -> dict[str, Any]:
+        return {**outcome.row(self.within), "distance": distance_of(outcome)}
+
+    def seeds(self) -> dict[str, list[int]]:
+        seeds = {name: [one.seed for one in group] for name, group in self.learning.items()}
+        return {**seeds, "uniform attention": [one.seed for one in self.uniform[COPYING]]}
+
+    def figures(self) -> Figures:
+        table = self.learning.curves()
+        return {
+            "curves": accuracy_curves(table, "Accuracy of every run: copying, and copying in another order"),
+            "knowledge": pointing_curves(table, one_after=True),
+            "uniform": uniform_figure(self.uniform),
+            "distance": distance_figure(self.learning.all(), self.within),
+            "positions": position_figure(position_table(self.positions)),
+        }
+
+    def summary(self) -> str:
+        parts = [part for finding in self.findings() for part in finding.parts]
+        details = [part.detail for part in parts if part.name not in (COPYING.name, RANDOM.name)]
+        return " ".join([rates_in_words(rate_table(self.learning, self.within), self.within), *details])
+
+    def notes(self) -> list[str]:
+        presets: dict[Preset, list[str]] = {
+            "quick": [
+                "quick: one run of copying, of a shift by 1 and of a random order, 50 updates instead of 300; uniform "
+                "attention for 10 updates."
+            ],
+            "reduced": [
+                "reduced: 10 runs on 5 random orders instead of 20 on 10, three seeds of the other orders instead of "
+                "eight, ten seeds with uniform attention instead of 20."
+            ],
+            "paper": [],
+        }
+        return [
+            "Plain copying is 40 of 60 of the experiment copying, and shares its runs.",
+            f"Every random order is run with {RUNS_PER_ORDER} seeds. A shift goes round: the last outputs are the "
+            "first inputs. Blocks are shuffled anew for every seed.",
+            "Runs on random orders go on to the end; all others end once they have learned.",
+            f"Positions are measured on {SEQUENCES} fresh sequences with the weights of the end, without the end "
+            "symbol.",
+            *presets[self.order.preset],
         ]
-        by_distance = correlations(positions)
-        findings = decide(outcomes, uniform, positions, within)
-        return Result(
-            summary=tell(success, within, findings),
-            tables={
-                "success": success,
-                "runs": [{**run_row(one, within), "distance": distance_of(one)} for one in outcomes],
-                "curves": curve_table(outcomes),
-                "uniform": curve_table(uniform),
-                "positions": position_table(positions),
-                "position_correlations": by_distance,
-            },
-            figures=figures(outcomes, uniform, positions, within),
-            findings=undecided(findings) if order.preset == "quick" else findings,
-            notes=notes(order),
-            seeds={
-                **{kind.name: seeds_of(kind, order) for kind in KINDS if seeds_of(kind, order)},
-                "uniform attention": uniform_seeds(order),
-            },
-        )
-
-
-def seeds_of(kind: Kind, order: Order) -> list[int]:
-    """The seeds of a kind that are asked for."""
-    return order.first(range(kind.seeds[order.preset]))
-
-
-def uniform_seeds(order: Order) -> list[int]:
-    """The seeds of the runs with uniform attention that are asked for."""
-    return order.first(range(UNIFORM_SEEDS[order.preset]))
-
-
-def make_spec(kind: Kind, seed: int, *, uniform: bool = False) -> RunSpec:
-    """P3's network on 40 of 60 words in the order that the seed has; plain copying is the experiment copying's own."""
-    task = CopyingSpec(distribution=copying.SELECTIONS.task.distribution, order=kind.order(seed))
-    model = Seq2SeqSpec(attention="uniform") if uniform else Seq2SeqSpec()
-    return RunSpec(task=task, model=model, init_seed=seed, data_seed=seed)
-
-
-def make_job(kind: Kind, seed: int, preset: Preset) -> Job:
-    """One run; those on random orders go on to the end, since their positions are compared there."""
-    stop = LEARNED if kind.ends_when_learned else None
-    return Job(
-        f"{kind.name}, seed {seed}", make_spec(kind, seed), Schedule.every(EVERY, steps=STEPS[preset], stop_at=stop)
-    )
-
-
-def make_uniform_job(kind: Kind, seed: int, preset: Preset) -> Job:
-    """One run with uniform attention."""
-    spec = make_spec(kind, seed, uniform=True)
-    return Job(f"{kind.name}, uniform, seed {seed}", spec, Schedule.every(EVERY, steps=UNIFORM_STEPS[preset]))
-
-
-# --- tables
 
 
 def distance_of(outcome: Outcome) -> float:
     """Mean |pi(t) - t| of the order that a run had."""
-    kind = next(kind for kind in KINDS if kind.name == outcome.setting)
-    return kind.distance(outcome.seed)
+    assert outcome.spec is not None
+    assert isinstance(outcome.spec.task, CopyingSpec)
+    return distance(outcome.spec.task.order)
 
 
-def mean_distance(name: str, order: Order) -> float:
-    """Of a kind's runs, the mean distance."""
-    kind = next(kind for kind in KINDS if kind.name == name)
-    return float(np.mean([kind.distance(seed) for seed in seeds_of(kind, order)]))
+def same_probe(plain: Sequence[Outcome], moved: Sequence[Outcome]) -> Part:
+    """Holds if beta_uf is largest at the right position as often whatever the order: within 2 points, seed by seed."""
+
+    def mean_probe(outcome: Outcome) -> float:  # over the evaluations after the start
+        return float(np.mean([row["probe_accuracy"] for row in outcome.run.rows if row["step"] > 0]))
+
+    before = {one.seed: mean_probe(one) for one in plain}
+    pairs = [(before[one.seed], mean_probe(one)) for one in moved if one.seed in before]
+    means = [float(np.mean([pair[side] for pair in pairs])) if pairs else 0.0 for side in (0, 1)]
+    detail = (
+        f"Under uniform attention the probe is largest at the right position in {means[0]:.1%} of the cases on copying "
+        f"and in {means[1]:.1%} on random orders."
+    )
+    return within("the same beta_uf", [random - copy for copy, random in pairs], 0.0, POINTS, detail)
 
 
-def position_table(positions: Mapping[int, Positions]) -> Table:
+def across_orders(runs: Runs, updates: int) -> Part:
+    """Holds if runs whose order is further from the identity learn later: Spearman's correlation above 0."""
+    name, outcomes = "across orders", runs.all()
+    groups = [one.setting for one in outcomes]
+    steps = np.array([one.step_or_after(updates) for one in outcomes], dtype=np.float64)
+    distances = np.array([distance_of(one) for one in outcomes])
+    rows = resampled_rows(groups, name)
+    estimate = value_and_interval(spearman(distances[rows], steps[rows])) if outcomes else None
+    too_few = min(len(runs[order]) for order in ORDERS) < FEWEST_RUNS
+    few = f" At least {FEWEST_RUNS} runs of each order are needed." if too_few else ""
+    if estimate is None:
+        alike = "All runs learned at the same step, or their orders are equally far from the identity."
+        return missing(name, "runs", alike + few)
+    value, interval = estimate
+    medians = {order.name: np.median(steps[np.array(groups) == order.name]) for order in ORDERS if runs[order]}
+    each = ", ".join(f"{order} {'never' if step > updates else f'{step:g}'}" for order, step in medians.items())
+    detail = (
+        f"Spearman's correlation of mean distance and step of success is {value:.2f} over {len(outcomes)} runs. Median "
+        f"steps: {each}."
+    )
+    return Part(name, "undecided" if few else higher(interval, 0), value, interval, "runs", detail + few)
+
+
+def by_position(positions: Mapping[int, PositionScores]) -> Part:
+    """Holds if in random orders attention's lift falls with |pi(t) - t|: mean correlation over orders below 0."""
+    of_order: dict[int, list[float]] = {}
+    for seed, one in positions.items():
+        if (value := correlation(one, MEASURES[0])) is not None:
+            of_order.setdefault(seed // RUNS_PER_ORDER, []).append(value)
+    values = [float(np.mean(correlations)) for correlations in of_order.values()]
+    detail = (
+        f"Spearman's correlation of |pi(t) - t| and attention's lift at the right position is "
+        f"{np.mean(values or 0):.2f} over {len(values)} random orders."
+    )
+    return below("position by position", values, 0.0, detail, least=FEWEST_ORDERS, over="orders")
+
+
+def correlation(positions: PositionScores, measure: str) -> float | None:
+    """Spearman's correlation of distance and how well a position was learned; None where one of them is constant."""
+    value = spearman(positions.distance[None].astype(np.float64), getattr(positions, measure)[None])[0]
+    return None if np.isnan(value) else float(value)
+
+
+def position_table(positions: Mapping[int, PositionScores]) -> Table:
     """A row for each output position of each run on a random order, both counted from 1."""
     return [
         {
@@ -221,102 +280,61 @@ def position_table(positions: Mapping[int, Positions]) -> Table:
     ]
 
 
-def tell(success: Table, within: int, findings: Sequence[Finding]) -> str:
-    """The result in plain words."""
-    told = [
-        part.detail for finding in findings for part in finding.parts if part.name not in (COPYING.name, RANDOM.name)
-    ]
-    return " ".join([tell_rates(success, within), *told])
-
-
-def notes(order: Order) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    told = [
-        "Plain copying is 40 of 60 of the experiment copying, and shares its runs.",
-        f"Every random order is run with {RUNS_PER_ORDER} seeds. A shift goes round: the last outputs are the first "
-        "inputs. Blocks are shuffled anew for every seed.",
-        "Runs on random orders go on to the end; all others end once they have learned.",
-        f"Positions are measured on {SEQUENCES} fresh sequences with the weights of the end, without the end symbol.",
-    ]
-    if order.preset == "quick":
-        told.append(
-            "quick: one run of copying, of a shift by 1 and of a random order, 50 updates instead of 300; uniform "
-            "attention for 10 updates."
-        )
-    if order.preset == "reduced":
-        told.append(
-            "reduced: 10 runs on 5 random orders instead of 20 on 10, three seeds of the other orders instead of "
-            "eight, ten seeds with uniform attention instead of 20."
-        )
-    return tuple(told)
-
-
-# --- claims
-
-
-def decide(
-    outcomes: Sequence[Outcome], uniform: Sequence[Outcome], positions: Mapping[int, Positions], within: int
-) -> tuple[Finding, ...]:
-    """The verdicts; `claims.toml` says the rules in words."""
-    groups, probes = by_setting(outcomes), by_setting(uniform)
-    plain, moved = (probes.get(kind.name, []) for kind in UNIFORM)
-    of_order: dict[int, list[Positions]] = {}
-    for seed, one in positions.items():
-        of_order.setdefault(seed // RUNS_PER_ORDER, []).append(one)
-    return (
-        Finding(
-            "permuting-fails",
-            (
-                always(COPYING.name, groups.get(COPYING.name, []), within),
-                never(RANDOM.name, groups.get(RANDOM.name, []), within),
-                same_probe(plain, moved),
-            ),
-        ),
-        Finding(
-            "lstm-monotonic-bias",
-            (
-                across_orders([(one, distance_of(one)) for one in outcomes], [kind.name for kind in KINDS], within),
-                by_position(list(of_order.values())),
-            ),
-        ),
+def uniform_figure(uniform: Runs) -> alt.Chart:
+    """The probe under uniform attention, copying against random orders, in one panel."""
+    layer = curves(
+        x="step",
+        y="probe_accuracy",
+        group="seed",
+        colour="setting",
+        x_title="updates",
+        y_title="right position is the largest",
     )
+    data, title = alt.InlineData(values=uniform.curves()), "The lexical probe under uniform attention, two orders"
+    chart: alt.Chart = layer.properties(data=data, width=320, height=240, title=titled(title))
+    return chart
 
 
-# --- figures
+def distance_figure(outcomes: Sequence[Outcome], updates: int) -> alt.Chart:
+    """A dot for each run: how far its order is from the identity, and when it learned."""
+    rows = [
+        {"order": one.setting, "seed": one.seed, "distance": distance_of(one), "step": one.step_or_after(updates)}
+        for one in outcomes
+    ]
+    orders = list(dict.fromkeys(one.setting for one in outcomes))
+    title = f"Distance from the identity and learning; {updates + EVERY}: not learned within {updates}"
+    chart: alt.Chart = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_point(filled=True, size=60, opacity=0.5)
+        .encode(
+            x=alt.X("distance:Q", title="how far the order is from the identity: mean of |π(t) − t|"),
+            y=alt.Y("step:Q", title="step of success", scale=alt.Scale(domain=[0, updates + 20])),
+            color=alt.Color("order:N", title=None, sort=orders, scale=alt.Scale(range=list(COLOURS))),
+            tooltip=["order:N", "seed:N", alt.Tooltip("distance:Q", format=".1f"), "step:Q"],
+        )
+        .properties(width=420, height=260, title=titled(title))
+    )
+    return chart
 
 
-def figures(
-    outcomes: Sequence[Outcome], uniform: Sequence[Outcome], positions: Mapping[int, Positions], within: int
-) -> dict[str, alt.TopLevelMixin]:
-    """Curves of all runs, the same knowledge under uniform attention, and learning against distance."""
-    steps = [(one, distance_of(one)) for one in outcomes]
-    return {
-        **order_figures(outcomes),
-        "uniform": uniform_figure(uniform),
-        "distance": distance_figure(steps, within),
-        "positions": position_figure(position_table(positions)),
-    }
+def position_figure(table: Table) -> alt.HConcatChart:
+    """Every position of every run on a random order, and the median for each distance: attention's lift, accuracy."""
+    data = alt.InlineData(values=[{**row, "lift": max(row["lift"], LEAST_LIFT)} for row in table])
+    x = alt.X("distance:Q", title="distance |π(t) − t| of an output from its input position")
 
+    def panel(measure: str, title: str, scale: alt.Scale, ticks: Sequence[float]) -> alt.LayerChart | alt.FacetChart:
+        y = alt.Y(f"{measure}:Q", title=title, scale=scale, axis=alt.Axis(values=list(ticks), format="~g"))
+        dots = (
+            alt.Chart(data)
+            .mark_point(filled=True, size=18, opacity=0.25, color=CONTRAST[1])
+            .encode(x=x, y=y, tooltip=["order:N", "seed:N", "output:Q", "input:Q", "distance:Q", f"{measure}:Q"])
+        )
+        line = alt.Chart(data).mark_line(color=CONTRAST[0]).encode(x=x, y=alt.Y(f"median({measure}):Q", scale=scale))
+        return alt.layer(dots, line).properties(width=360, height=260)
 
-def order_figures(outcomes: Sequence[Outcome]) -> dict[str, alt.TopLevelMixin]:
-    """Curves of all runs, a panel for each kind of order."""
-    table = curve_table(outcomes)
-    return {
-        "curves": panels(
-            table,
-            column="setting",
-            layer=curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy"),
-            title="Accuracy of every run: copying, and copying in another order",
-        ),
-        "knowledge": two_curves(
-            table,
-            {
-                "lexical probe": "probe_accuracy",
-                "attention": "attention_accuracy",
-                "attention, one after the right position": "attention_one_after",
-            },
-            y_title="position is the largest",
-            title="Where lexical knowledge and attention point",
-            colours=(CONTRAST[0], COLOURS[2], CONTRAST[1]),
-        ),
-    }
+    log = alt.Scale(type="log", domain=[LEAST_LIFT, 40])
+    chart: alt.HConcatChart = alt.hconcat(
+        panel("lift", "attention's lift at the right position", log, (LEAST_LIFT, 0.1, 1, 10, 40)),
+        panel("accuracy", "token accuracy", alt.Scale(domain=[0, 1]), (0, 0.2, 0.4, 0.6, 0.8, 1)),
+    ).properties(title=titled("Random orders, position by position, at the end; line: median for each distance"))
+    return chart

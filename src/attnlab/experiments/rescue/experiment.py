@@ -13,7 +13,6 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.rescue.tiers import FRESH_LATER, TIERS, against_fresh_start, against_no_change, rates, tier
-from attnlab.families.copying.metrics import Row
 from attnlab.families.copying.starts import (
     ANEW,
     BATCH,
@@ -32,17 +31,18 @@ from attnlab.families.copying.starts import (
     update_cost,
 )
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN, first_learned
+from attnlab.families.registry import build_problem
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs, learned
 from attnlab.lab.rules import LEAST, none_of
 from attnlab.pages.charts import COLOURS, SIZE, curves, panels
+from attnlab.protocols import Row
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.runs.problem import build_problem
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.stats.intervals import wilson
+from attnlab.stats.rates import wilson
 
 # --- settings
 

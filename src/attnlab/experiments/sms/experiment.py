@@ -1,33 +1,44 @@
 """Is attention on SMS less stable between seeds than on other corpora? (P3 A.9)
 
 The paper leaves SMS out of its tables because two seeds gave attentions that hardly agreed, and names what is unusual
-about it: short texts, few of them, a small vocabulary. Here the seeds' agreement on SMS stands beside that on the other
-corpora of short texts, and so does what each seed looks for (`evidence`).
+about it: short texts, few of them, a small vocabulary. Here the seeds' agreement on SMS is compared with that on the
+other corpora of short texts, and so is whose words each seed looks for.
+
+With two classes it is enough to find the words of one of them: a text without any is of the other class. A network that
+learned so looks for, say, spam words in a ham message too, and there its attention points away from beta_uf, what each
+word says for ham. A(alpha, beta_uf) and A(alpha, -beta_uf), class by class, separate the two ways.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import numpy as np
+from numpy.typing import NDArray
 
 from attnlab.data.corpora import known_corpus
 from attnlab.data.sizes import sizes
-from attnlab.experiments.sms.evidence import evidence_picture, evidence_table
-from attnlab.experiments.texts.classification import Role, found_in_data, jobs_on
-from attnlab.experiments.texts.text_notes import departures
-from attnlab.experiments.texts.text_parts import told
-from attnlab.experiments.texts.text_pictures import heading
-from attnlab.experiments.texts.text_runs import Floats, TextRuns
+from attnlab.experiments.texts.corpora import (
+    Role,
+    TextExperiment,
+    TextRuns,
+    TextSetting,
+    best_step,
+    corpora_at_hand,
+    curve_of,
+    departures,
+    text_setting,
+)
 from attnlab.fields import ScoreField
-from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import Experiment, Order, Result, Table
+from attnlab.lab.claims import Part, Preset, Verdict
+from attnlab.lab.experiment import Figures, Order, Table, claim
+from attnlab.lab.outcomes import Runs
+from attnlab.lab.rules import in_words, low_high
 from attnlab.measures.agreement import top_agreement
 from attnlab.measures.tau import kendall_tau
-from attnlab.pages.charts import COLOURS, INK, SIZE
-from attnlab.runs.engine import Job
-from attnlab.runs.loop import Trained
-from attnlab.seeds import numpy_generator
+from attnlab.pages.charts import COLOURS, INK, SIZE, titled
+from attnlab.stats.bootstrap import Floats, interval_over_pairs
 
 ROLES: tuple[Role, ...] = ("reference", "comparison")
 """The runs whose attention is compared."""
@@ -38,54 +49,91 @@ OTHERS: Mapping[Preset, tuple[str, ...]] = {
     "paper": ("sst", "ag_news"),
 }
 """The other corpora of short texts, by preset."""
-LEAST = 3
-"""Seeds from which on there is an interval: two have a single pair, and drawing them again changes nothing."""
-RESAMPLES = 2000
+FOR, AGAINST = "for the text's class", "against it"
 
 
-def corpora(order: Order) -> list[str]:
-    """SMS and those of the others whose files are there."""
-    return [SMS, *found_in_data(OTHERS[order.preset])]
-
-
-class Sms(Experiment):
+class Sms(TextExperiment):
     """Agreement of attention between seeds, on SMS and on other short texts."""
 
     name = "sms"
     title = "How far attention agrees between seeds, on SMS and on other short texts"
     source = "P3 A.9"
+    rows = ()
 
-    def jobs(self, order: Order) -> list[Job]:
-        return [job for corpus in corpora(order) for job in jobs_on(corpus, (*ROLES, "uniform"), order)]
+    def corpora(self, order: Order) -> list[str]:
+        """SMS and those of the others whose files are there."""
+        return [SMS, *corpora_at_hand(OTHERS[order.preset])]
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        outcomes = [measure(TextRuns(replace(order, row=corpus), done)) for corpus in corpora(order)]
-        table = [outcome.line() for outcome in outcomes]
-        pairs = [line for outcome in outcomes for line in outcome.pairs()]
-        evidence = [line for one in outcomes for line in evidence_table(one.runs, one.seeds, one.alphas)]
-        return Result(
-            summary=tell(outcomes),
-            tables={
-                "corpora": table,
-                "pairs": pairs,
-                "classes": [line for outcome in outcomes for line in outcome.classes()],
-                "evidence": evidence,
-            },
-            figures={"pairs": picture(table, pairs), "evidence": evidence_picture(evidence)},
-            findings=(decide({outcome.name: outcome.matrix for outcome in outcomes}),),
-            notes=(
-                *departures(order.preset),
-                "Intervals are over seeds: a resample draws as many seeds as there are, with repetition, and averages "
-                "over the pairs of different seeds among them. Pairs are not drawn by themselves, since those that "
-                f"share a seed are alike. Fewer than {LEAST} seeds have no interval.",
-                *(f"{outcome.name}: {note}" for outcome in outcomes for note in outcome.runs.corpus.notes),
-            ),
-            seeds={outcome.name: outcome.seeds for outcome in outcomes},
+    def settings_for(self, order: Order) -> list[TextSetting]:
+        roles: tuple[Role, ...] = (*ROLES, "uniform")
+        return [text_setting(corpus, role, order.preset) for corpus in self.corpora(order) for role in roles]
+
+    def measure(self, runs: Runs) -> None:
+        corpora = self.corpora(self.order)
+        self.between = {name: compare_seeds(TextRuns(name, self.order.preset, runs)) for name in corpora}
+
+    # --- rule
+
+    @claim("sms-unstable")
+    def less_stable(self) -> Iterator[Part]:
+        """Holds if the upper bound on SMS is below the other corpus' lower bound; fails if it is the other way."""
+        matrices = {name: between.matrix for name, between in self.between.items()}
+        sms = matrices.pop(SMS)
+        for name, other in matrices.items():
+            ours, theirs = interval_over_pairs(sms), interval_over_pairs(other)
+            verdict: Verdict = "undecided"
+            if ours is not None and theirs is not None:
+                verdict = "holds" if ours[1] < theirs[0] else "fails" if ours[0] > theirs[1] else "undecided"
+            detail = (
+                f"A(alpha, alpha') is {mean_of_pairs(sms):.3f} ({in_words(ours)}) on SMS and "
+                f"{mean_of_pairs(other):.3f} ({in_words(theirs)}) on {name}, over {len(sms)} and {len(other)} seeds."
+            )
+            yield Part(f"sms against {name}", verdict, mean_of_pairs(sms), ours, "pairs of seeds", detail)
+
+    # --- tables, figures, words
+
+    def tables(self) -> dict[str, Table]:
+        every = self.between.values()
+        return {
+            "corpora": [between.line() for between in every],
+            "pairs": [line for between in every for line in between.pairs()],
+            "classes": [line for between in every for line in between.classes()],
+            "evidence": [line for between in every for line in between.evidence()],
+        }
+
+    def figures(self) -> Figures:
+        tables = self.tables()
+        return {"pairs": picture(tables["corpora"], tables["pairs"]), "evidence": evidence_picture(tables["evidence"])}
+
+    def summary(self) -> str:
+        each = [
+            f"{name}: {mean_of_pairs(one.matrix):.3f} ({in_words(interval_over_pairs(one.matrix))}; chance "
+            f"{one.runs.chance().mean():.3f})"
+            for name, one in self.between.items()
+        ]
+        return (
+            "How often the position that one seed's attention values most is among the top 5 % of another's, mean over "
+            f"pairs of seeds with the 95 % interval over seeds: {'; '.join(each)}."
         )
+
+    def notes(self) -> list[str]:
+        return [
+            *departures(self.order.preset),
+            "Intervals are over seeds: a resample draws as many seeds as there are, with repetition, and averages over "
+            "the pairs of different seeds among them. Pairs are not drawn by themselves, since those that share a seed "
+            "are alike. Fewer than 3 seeds have no interval.",
+            *(f"{name}: {note}" for name, one in self.between.items() for note in one.runs.corpus.notes),
+        ]
+
+    def seeds(self) -> dict[str, list[int]]:
+        return {name: between.seeds for name, between in self.between.items()}
+
+
+# --- measures
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Between:
     """The seeds of one corpus, their attention ``alphas``, ``values`` and ``tau`` (seeds, seeds, texts) of all pairs,
     both directions averaged.
 
@@ -99,46 +147,28 @@ class Outcome:
     tau: Floats
 
     @property
-    def name(self) -> str:
-        return self.runs.order.row
-
-    @property
     def matrix(self) -> Floats:
-        """Mean over texts: (seeds, seeds)."""
+        """A, mean over texts: (seeds, seeds)."""
         mean: Floats = self.values.mean(axis=2)
         return mean
 
-    @property
-    def value(self) -> float:
-        """Mean over pairs of different seeds."""
-        return mean_of_pairs(self.matrix)
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Its 95 % interval over seeds."""
-        return seed_interval(self.matrix)
-
-    def line(self) -> dict[str, object]:
+    def line(self) -> dict[str, Any]:
         """The corpus in a table: agreement, what chance gives, and its sizes beside the paper's."""
-        size, paper = sizes(self.runs.corpus), known_corpus(self.name).paper
-        chance, interval = float(self.runs.chance("valid").mean()), self.interval
-        tau = np.nanmean(self.tau, axis=2)
-        tau_interval = seed_interval(tau)
-        accuracy = [run.rows for role in ROLES for run in self.runs.of(role)]
+        size, paper = sizes(self.runs.corpus), known_corpus(self.runs.name).paper
+        matrix, tau, chance = self.matrix, np.nanmean(self.tau, axis=2), float(self.runs.chance().mean())
+        value, runs = mean_of_pairs(matrix), [run for role in ROLES for run in self.runs.of(role)]
         return {
-            "corpus": self.name,
+            "corpus": self.runs.name,
             "seeds": len(self.seeds),
-            "A": self.value,
-            "low": interval[0] if interval else None,
-            "high": interval[1] if interval else None,
-            "smallest": float(pairs_of(self.matrix).min()),
-            "largest": float(pairs_of(self.matrix).max()),
+            "A": value,
+            **low_high(interval_over_pairs(matrix)),
+            "smallest": float(pairs_of(matrix).min()),
+            "largest": float(pairs_of(matrix).max()),
             "chance": chance,
-            "of_the_way_to_1": (self.value - chance) / (1 - chance),
+            "of_the_way_to_1": (value - chance) / (1 - chance),
             "tau": mean_of_pairs(tau),
-            "tau_low": tau_interval[0] if tau_interval else None,
-            "tau_high": tau_interval[1] if tau_interval else None,
-            "accuracy": float(np.mean([max(row["accuracy"] for row in rows) for rows in accuracy])),
+            **low_high(interval_over_pairs(tau), "tau_"),
+            "accuracy": float(np.mean([curve_of(run).max() for run in runs])),
             "commonest_class": self.runs.majority,
             "median_length": size.median_length,
             "paper_median_length": paper.median_length,
@@ -150,45 +180,77 @@ class Outcome:
 
     def pairs(self) -> Table:
         """Every pair of seeds."""
-        tau = np.nanmean(self.tau, axis=2)
+        matrix, tau = self.matrix, np.nanmean(self.tau, axis=2)
         return [
             {
-                "corpus": self.name,
+                "corpus": self.runs.name,
                 "seed": self.seeds[i],
                 "other_seed": self.seeds[j],
-                "A": float(self.matrix[i, j]),
+                "A": float(matrix[i, j]),
                 "tau": float(tau[i, j]),
             }
             for i, j in zip(*np.triu_indices(len(self.seeds), 1), strict=True)
         ]
 
+    def by_class(self) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """Every class that has texts, and which are its: (texts,)."""
+        labels = self.runs.texts["valid"].labels.numpy()
+        for label, name in enumerate(self.runs.corpus.classes):
+            if (labels == label).any():
+                yield name, labels == label
+
     def classes(self) -> Table:
         """The same for the texts of each class: where a class has words of its own, attention has something to find."""
-        labels = self.runs.texts["valid"].labels.numpy()
         return [
             {
-                "corpus": self.name,
+                "corpus": self.runs.name,
                 "class": name,
-                "texts": int((labels == label).sum()),
-                "A": mean_of_pairs(self.values[:, :, labels == label].mean(axis=2)),
-                "chance": float(self.runs.chance("valid")[labels == label].mean()),
+                "texts": int(texts.sum()),
+                "A": mean_of_pairs(self.values[:, :, texts].mean(axis=2)),
+                "chance": float(self.runs.chance()[texts].mean()),
             }
-            for label, name in enumerate(self.runs.corpus.classes)
-            if (labels == label).any()
+            for name, texts in self.by_class()
         ]
 
+    def evidence(self) -> Table:
+        """For the attention of each seed and the texts of each class: how often its top position is among the 5 % that
+        speak most for the class, and among those that speak most against it.
 
-def measure(runs: TextRuns) -> Outcome:
+        beta_uf is that of the first uniform run at its most accurate evaluation. Where there are more than two classes,
+        what speaks against one speaks for no other in particular.
+        """
+        uniform, chance = self.runs.of("uniform")[0], self.runs.chance()
+        beta_uf = self.runs.field(uniform, best_step(uniform), "valid", "gamma")
+        against = ScoreField(-beta_uf.values, beta_uf.offsets)
+        table = []
+        for seed, alpha in zip(self.seeds, self.alphas, strict=True):
+            agreed = {FOR: top_agreement(alpha, beta_uf).expected, AGAINST: top_agreement(alpha, against).expected}
+            table += [
+                {
+                    "corpus": self.runs.name,
+                    "class": name,
+                    "seed": seed,
+                    "evidence": evidence,
+                    "A": float(np.mean(values[texts])),
+                    "chance": float(chance[texts].mean()),
+                    "texts": int(texts.sum()),
+                }
+                for name, texts in self.by_class()
+                for evidence, values in agreed.items()
+            ]
+        return table
+
+
+def compare_seeds(runs: TextRuns) -> Between:
     """Compare the attention of all seeds at their best evaluations."""
-    trained = [run for role in ROLES for run in runs.of(role)]
-    fields = [runs.field(run, runs.best_step(run), "valid", "alpha") for run in trained]
-    seeds = [seed for role in ROLES for seed in runs.seeds(role)]
+    outcomes = [outcome for role in ROLES for outcome in runs.outcomes(role)]
+    fields = [runs.field(one.run, best_step(one.run), "valid", "alpha") for one in outcomes]
     values, tau = np.ones((2, len(fields), len(fields), len(runs.texts["valid"])))
     for i, one in enumerate(fields):
         for j, other in enumerate(fields[:i]):
             values[i, j] = values[j, i] = (top_agreement(one, other).expected + top_agreement(other, one).expected) / 2
             tau[i, j] = tau[j, i] = kendall_tau(one, other)
-    return Outcome(runs, seeds, fields, values, tau)
+    return Between(runs, [outcome.seed for outcome in outcomes], fields, values, tau)
 
 
 def pairs_of(matrix: Floats) -> Floats:
@@ -202,56 +264,7 @@ def mean_of_pairs(matrix: Floats) -> float:
     return float(pairs_of(matrix).mean())
 
 
-def seed_interval(matrix: Floats) -> tuple[float, float] | None:
-    """The 95 % interval over seeds of the mean over pairs: seeds are drawn again, and pairs of equal ones left out.
-
-    None for fewer than three seeds.
-
-    >>> seed_interval(np.full((3, 3), 0.5))
-    (0.5, 0.5)
-    """
-    seeds = len(matrix)
-    if seeds < LEAST:
-        return None
-    drawn = numpy_generator(0, "seeds of pairs").integers(seeds, size=(RESAMPLES, seeds))
-    times = (drawn[:, :, None] == np.arange(seeds)).sum(axis=1).astype(np.float64)  # (resamples, seeds)
-    between = np.where(np.eye(seeds, dtype=np.bool_), 0.0, matrix)
-    total = np.einsum("ri,ij,rj->r", times, between, times)
-    number = seeds**2 - (times**2).sum(axis=1)  # 0 where one seed alone was drawn
-    means = total[number > 0] / number[number > 0]
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
-
-
-def decide(matrices: Mapping[str, Floats]) -> Finding:
-    """A part for each other corpus, from the agreements (seeds, seeds) on each."""
-    others = [name for name in matrices if name != SMS]
-    return Finding("sms-unstable", tuple(less_stable(matrices[SMS], matrices[name], name) for name in others))
-
-
-def less_stable(sms: Floats, other: Floats, name: str) -> Part:
-    """Holds if the upper bound on SMS is below the other corpus' lower bound; fails if it is the other way round."""
-    ours, theirs = seed_interval(sms), seed_interval(other)
-    verdict: Verdict = "undecided"
-    if ours is not None and theirs is not None:
-        verdict = "holds" if ours[1] < theirs[0] else "fails" if ours[0] > theirs[1] else "undecided"
-    detail = (
-        f"A(alpha, alpha') is {mean_of_pairs(sms):.3f} ({told(ours)}) on SMS and {mean_of_pairs(other):.3f} "
-        f"({told(theirs)}) on {name}, over {len(sms)} and {len(other)} seeds."
-    )
-    return Part(f"sms against {name}", verdict, mean_of_pairs(sms), ours, "pairs of seeds", detail)
-
-
-def tell(outcomes: Sequence[Outcome]) -> str:
-    """The result in plain words."""
-    said = [
-        f"{one.name}: {one.value:.3f} ({told(one.interval)}; chance {one.runs.chance('valid').mean():.3f})"
-        for one in outcomes
-    ]
-    return (
-        "How often the position that one seed's attention values most is among the top 5 % of another's, mean over "
-        f"pairs of seeds with the 95 % interval over seeds: {'; '.join(said)}."
-    )
+# --- figures
 
 
 def picture(table: Table, pairs: Table) -> alt.TopLevelMixin:
@@ -273,5 +286,25 @@ def picture(table: Table, pairs: Table) -> alt.TopLevelMixin:
     return alt.layer(points, spans.encode(x="low:Q", x2="high:Q"), ticks.encode(x="chance:Q")).properties(
         width=2 * SIZE["width"],
         height=44 * len(order),
-        title=heading("Pairs of seeds; lines: interval of their mean over seeds; ticks: chance"),
+        title=titled("Pairs of seeds; lines: interval of their mean over seeds; ticks: chance"),
+    )
+
+
+def evidence_picture(table: Table) -> alt.TopLevelMixin:
+    """A point for each seed, by corpus and class."""
+    rows = [{**line, "texts of": f"{line['corpus']}: {line['class']}"} for line in table]
+    order = list(dict.fromkeys(str(line["texts of"]) for line in rows))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("texts of:N", title=None, sort=order))
+    scale = alt.Scale(domain=[FOR, AGAINST], range=list(COLOURS[:2]))
+    points = base.mark_circle(size=40, opacity=0.7).encode(
+        x=alt.X("A:Q", title="how often attention's top position is one of them", scale=alt.Scale(domain=[0, 1])),
+        yOffset=alt.YOffset("evidence:N", sort=[FOR, AGAINST]),
+        color=alt.Color("evidence:N", title="words that speak", scale=scale),
+        tooltip=["seed:Q", "evidence:N", alt.Tooltip("A:Q", format=".3f")],
+    )
+    ticks = base.mark_tick(color=INK, thickness=1.5).encode(x="chance:Q")
+    return alt.layer(points, ticks).properties(
+        width=2 * SIZE["width"],
+        height=44 * len(order),
+        title=titled("Each seed's attention: does it look for words of the text's own class? Ticks: chance"),
     )

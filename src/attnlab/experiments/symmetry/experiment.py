@@ -5,38 +5,29 @@ of n words, or mix a small share of 40 of 41 into permutations of 40. Success an
 contrast (`attnlab.families.copying.contrast`).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import altair as alt
 import numpy as np
 
-from attnlab.experiments.copying import experiment as copying
-from attnlab.experiments.copying.experiment import make_spec
-from attnlab.experiments.symmetry.curve import NONE, Fits, Floats, fit_curves
-from attnlab.experiments.symmetry.figures import curve_figure, steps_figure, success_figure
 from attnlab.families.copying.contrast import contrast
-from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import Experiment, Order, Result, Table
-from attnlab.lab.rates import learned_steps, rate_table, run_row, tell_rates
-from attnlab.lab.smaller import undecided
-from attnlab.lab.success import (
-    EVERY,
-    LEARNED,
-    WITHIN,
-    Outcome,
-    Setting,
-    always,
-    curve_table,
-    learned,
-    seeds_of,
-)
-from attnlab.runs.engine import Job
-from attnlab.runs.loop import Trained
+from attnlab.families.copying.spec import CopyingSpec, DistributionSpec, MixtureSpec, PermutationsSpec, SelectionsSpec
+from attnlab.families.copying.success import EVERY, LEARNED, WITHIN
+from attnlab.lab.claims import Part, Preset
+from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
+from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, rate_table, rates_in_words
+from attnlab.lab.rules import all_of, higher, lower, missing
+from attnlab.pages.charts import CONTRAST, INK, accuracy_curves, titled
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.task_spec import CopyingSpec, MixtureSpec, PermutationsSpec, SelectionsSpec
-from attnlab.stats.intervals import fisher_exact
+from attnlab.runs.spec import RunSpec
+from attnlab.stats.bootstrap import resampled_rows, value_and_interval
 from attnlab.stats.ranks import spearman
-from attnlab.stats.resampling import resampled_rows, value_and_interval
+from attnlab.stats.rates import fisher_exact
+from attnlab.stats.success_curve import NONE, Fits, Floats, fit_curves
+
+# --- settings
 
 STEPS: dict[Preset, int] = {"quick": 50, "reduced": WITHIN, "paper": WITHIN}
 """Updates within which a run must have learned."""
@@ -49,37 +40,43 @@ DECADE = 1.0
 LEAST_HEIGHT = 0.1
 """A rise must be at least this high for its width to mean anything."""
 FIT_RESAMPLES = 1000
-_TOO_FEW = f" At least {FEWEST} seeds of every distribution are needed."
+LEFT = 1e-5
+"""Where distributions without contrast are drawn: a logarithmic axis has no 0."""
 
 
-def _selected(words: int) -> Setting:
-    """40 of so many words; those that other experiments have too share their runs."""
-    seeds: dict[Preset, int] = {
-        "quick": int(words == 41),
-        "reduced": 20 if words == 41 else 10,
-        "paper": 20,
-    }
-    if words == 60:
-        return replace(copying.SELECTIONS, seeds=seeds, ends_when_learned=True)
-    task = CopyingSpec(distribution=SelectionsSpec(length=40, words=words))
-    return Setting(f"40 of {words}", task, seeds, ends_when_learned=True)
+def setting(name: str, distribution: DistributionSpec, quick: int, reduced: int, paper: int) -> Setting:
+    """P3's network on a distribution; a run ends once it has learned."""
+    return Setting(
+        name,
+        lambda seed: RunSpec(task=CopyingSpec(distribution=distribution), init_seed=seed, data_seed=seed),
+        {"quick": quick, "reduced": reduced, "paper": paper},
+        {preset: Schedule.every(EVERY, steps=steps, stop_at=LEARNED) for preset, steps in STEPS.items()},
+    )
 
 
-def _shared(share: float) -> Setting:
+def selected(words: int) -> Setting:
+    """40 of so many words."""
+    least = words == 41
+    return setting(f"40 of {words}", SelectionsSpec(length=40, words=words), int(least), 20 if least else 10, 20)
+
+
+def shared(share: float) -> Setting:
     """Permutations of 40 with a share of 40 of 41; with a share of 0 the vocabulary still has the 41st word."""
     parts = (PermutationsSpec(words=40), SelectionsSpec(length=40, words=41))
-    task = CopyingSpec(distribution=MixtureSpec(parts=parts, shares=(1 - share, share)))
-    seeds: dict[Preset, int] = {"quick": int(share == 0.25), "reduced": 20, "paper": 40}
-    return Setting(f"permutations of 40, {100 * share:g} % 40 of 41", task, seeds, ends_when_learned=True)
+    mixed = MixtureSpec(parts=parts, shares=(1 - share, share))
+    return setting(f"permutations of 40, {100 * share:g} % 40 of 41", mixed, int(share == 0.25), 20, 40)
 
 
-PERMUTATIONS = replace(copying.PERMUTATIONS, seeds={"quick": 1, "reduced": 20, "paper": 40}, ends_when_learned=True)
+ONE_LEFT_OUT = selected(SIZES[0])
 FAMILIES = {
-    "40 of n": (PERMUTATIONS, *map(_selected, SIZES)),
-    "a share of 40 of 41": tuple(map(_shared, SHARES)),
+    "40 of n": (
+        setting("permutations of 40", PermutationsSpec(words=40), 1, 20, 40),
+        ONE_LEFT_OUT,
+        *map(selected, SIZES[1:]),
+    ),
+    "a share of 40 of 41": tuple(map(shared, SHARES)),
 }
 """The distributions by the way in which they get their contrast."""
-SETTINGS = tuple(setting for family in FAMILIES.values() for setting in family)
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ class Tried:
     name: str
     family: str
     contrast: float
-    outcomes: tuple[Outcome, ...]
+    outcomes: Sequence[Outcome]
 
 
 class Symmetry(Experiment):
@@ -98,60 +95,160 @@ class Symmetry(Experiment):
     name = "symmetry"
     title = "How little information breaks the deadlock of permutations?"
     source = "ours, after P3 3.3, 4"
+    settings = tuple(setting for family in FAMILIES.values() for setting in family)
+    decides_at = ("reduced", "paper")
     recalls = True
     may_stop = True
 
-    def jobs(self, order: Order) -> list[Job]:
-        return [make_job(setting, seed, order.preset) for setting in SETTINGS for seed in seeds_of(setting, order)]
+    # --- measures
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        within = STEPS[order.preset]
-        tried = [
-            Tried(
-                setting.name,
-                family,
-                contrast(setting.task.distribution.build()),
-                tuple(Outcome(setting.name, seed, done[make_spec(setting, seed).id]) for seed in seeds),
-            )
+    def measure(self, runs: Runs) -> None:
+        self.within = STEPS[self.order.preset]
+        self.tried = [
+            Tried(setting.name, family, contrast_of(setting), runs[setting])
             for family, settings in FAMILIES.items()
             for setting in settings
-            if (seeds := seeds_of(setting, order))
+            if runs[setting]
         ]
-        outcomes = [outcome for one in tried for outcome in one.outcomes]
-        table, fits = distribution_table(tried, within), fit(tried, within)
-        findings = decide(tried, fits, within)
-        return Result(
-            summary=tell(table, fits, within),
-            tables={
-                "distributions": table,
-                "fits": fit_table(fits),
-                "rise": rise_table(fits),
-                "runs": [run_row(outcome, within) for outcome in outcomes],
-                "curves": curve_table(outcomes),
-            },
-            figures={
-                "success": success_figure(table, fits),
-                "steps": steps_figure(table),
-                **{
-                    name: curve_figure(
-                        curve_table(o for one in tried if one.family == family for o in one.outcomes), family
-                    )
-                    for name, family in zip(("curves_of_n", "curves_of_shares"), FAMILIES, strict=True)
-                },
-            },
-            findings=undecided(findings) if order.preset == "quick" else findings,
-            notes=notes(order),
-            seeds={setting.name: seeds_of(setting, order) for setting in SETTINGS if seeds_of(setting, order)},
+        self.fits = fit(self.tried, self.within)
+        too_few = min(len(runs[setting]) for setting in self.settings) < FEWEST
+        self.few = f" At least {FEWEST} seeds of every distribution are needed." if too_few else ""
+
+    # --- rules
+
+    @claim("one-word-left-out")
+    def one_word_suffices(self) -> Part:
+        return all_of(ONE_LEFT_OUT.name, learned(self.runs[ONE_LEFT_OUT], self.within))
+
+    @claim("contrast-breaks-symmetry")
+    def contrast_helps(self) -> Iterator[Part]:
+        within = self.within
+        pairs = [(one, float(o.learned_within(within) is not None)) for one in self.tried for o in one.outcomes]
+        yield self.correlated("more often", "success", pairs, sign=1)
+        pairs = [(one, float(step)) for one in self.tried for step in learned_steps(one.outcomes, within)]
+        yield self.correlated("sooner", "the step of success", pairs, sign=-1)
+
+    def correlated(self, name: str, what: str, pairs: Sequence[tuple[Tried, float]], *, sign: int) -> Part:
+        """Holds if the interval of Spearman's correlation with contrast lies on the side of 0 that ``sign`` names."""
+        rows = resampled_rows([one.name for one, _ in pairs], name)
+        contrasts, values = np.array([one.contrast for one, _ in pairs]), np.array([value for _, value in pairs])
+        estimate = value_and_interval(spearman(contrasts[rows], values[rows])) if len(pairs) > 1 else None
+        if estimate is None:
+            return missing(name, "runs", f"There is nothing to compare: {what} is the same everywhere.")
+        value, interval = estimate
+        verdict = (higher if sign > 0 else lower)(interval, 0)
+        detail = f"Spearman's correlation of contrast and {what} is {value:.2f} over {len(pairs)} runs."
+        return Part(name, "undecided" if self.few else verdict, value, interval, "runs", detail + self.few)
+
+    @claim("contrast-slope")
+    def rise_is_wide(self) -> Part:
+        """Holds if the rise of success is wider than a decade of contrast, fails if it is narrower."""
+        width, interval = known(self.fits.width)
+        _, (height, _) = known(self.fits.height)
+        detail = (
+            f"The rise is {width:g} decades of contrast wide, around {10**self.fits.curve.middle:.2g}; the best step's "
+            f"AIC is {self.fits.aic_gain[0]:.1f} above the curve's."
         )
+        if height < LEAST_HEIGHT:
+            detail += f" Its height may be as little as {height:.2f}, too little to speak of its width."
+        verdict = "undecided" if self.few or height < LEAST_HEIGHT else higher(interval, DECADE)
+        return Part("width of the rise", verdict, width, interval, "runs", detail + self.few)
+
+    # --- tables, figures, words
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "distributions": distribution_table(self.tried, self.within),
+            "fits": [
+                {
+                    "fit": name,
+                    "low": curve.low,
+                    "high": curve.high,
+                    "middle_contrast": 10**curve.middle,
+                    "width_decades": curve.width,
+                    "log_likelihood": curve.log_likelihood,
+                }
+                for name, curve in (("curve", self.fits.curve), ("step", self.fits.step))
+            ],
+            "rise": rise_table(self.fits),
+        }
+
+    def run_row(self, outcome: Outcome) -> dict[str, Any]:
+        return outcome.row(self.within)
+
+    def figures(self) -> Figures:
+        table = distribution_table(self.tried, self.within)
+        return {
+            "success": success_figure(table, self.fits),
+            "steps": steps_figure(table),
+            **{
+                name: accuracy_curves(
+                    curve_table(outcome for one in self.tried if one.family == family for outcome in one.outcomes),
+                    f"Accuracy of every seed: {family}",
+                )
+                for name, family in zip(("curves_of_n", "curves_of_shares"), FAMILIES, strict=True)
+            },
+        }
+
+    def summary(self) -> str:
+        table = distribution_table(self.tried, self.within)
+        least = next((row for row in table if row["p_none"] is not None and row["p_none"] < 0.05), None)
+        helped = "No distribution was learned significantly more often than those without contrast."
+        if least is not None:
+            helped = (
+                f"The least contrast with which runs learned significantly more often than without any is "
+                f"{least['contrast']:.2g} ({least['setting']})."
+            )
+        curve = self.fits.curve
+        (width, (low, high)), (gain, (gain_low, gain_high)) = known(self.fits.width), known(self.fits.aic_gain)
+        shape = (
+            f"The fitted rise from {curve.low:.0%} to {curve.high:.0%} of successes is {width:g} decades of contrast "
+            f"wide (95 % interval {low:g} to {high:g}) around {10**curve.middle:.2g}; the best step fits worse by an "
+            f"AIC of {gain:.1f} ({gain_low:.1f} to {gain_high:.1f})."
+        )
+        return " ".join([rates_in_words(table, self.within), helped, shape])
+
+    def notes(self) -> list[str]:
+        presets: dict[Preset, list[str]] = {
+            "quick": ["quick: one seed of three distributions, 50 updates instead of 200."],
+            "reduced": [
+                "reduced: 20 seeds of permutations and of each share instead of 40, ten of 40 of 42 to 40 of 80."
+            ],
+            "paper": [],
+        }
+        return [
+            "Contrast is exact, from the expected count table of a distribution: L times the mean entry of an output "
+            "word with its own input word, less that with another word of its sequence.",
+            "With a share of 0 the network still has the 41st word in its vocabulary, so that among shares only the "
+            "share differs.",
+            "A run ends once it has learned; settings that other experiments have too share their runs.",
+            "Shares say how likely each sequence is to be of 40 of 41; at 0.1 % a batch of 128 has such a sequence "
+            "about every eighth update.",
+            *presets[self.order.preset],
+        ]
 
 
-def make_job(setting: Setting, seed: int, preset: Preset) -> Job:
-    """One run, which ends once it has learned."""
-    schedule = Schedule.every(EVERY, steps=STEPS[preset], stop_at=LEARNED)
-    return Job(f"{setting.name}, seed {seed}", make_spec(setting, seed), schedule)
+def contrast_of(setting: Setting) -> float:
+    """The contrast of a setting's count table."""
+    task = setting.spec(0).task
+    assert isinstance(task, CopyingSpec)
+    return contrast(task.distribution.build())
 
 
-# --- tables
+def fit(tried: Sequence[Tried], within: int) -> Fits:
+    """Curve and step fitted to all runs, and to resamples of them within each distribution."""
+    groups = [place for place, one in enumerate(tried) for _ in one.outcomes]
+    success = np.array([done for one in tried for done in learned(one.outcomes, within)], dtype=np.float64)
+    rows = resampled_rows(groups, "success curve", FIT_RESAMPLES)
+    member = np.equal.outer(np.array(groups), np.arange(len(tried))).astype(np.float64)  # (runs, distributions)
+    return fit_curves(np.array([one.contrast for one in tried]), success[rows] @ member, member.sum(0))
+
+
+def known(values: Floats) -> tuple[float, tuple[float, float]]:
+    """Value and interval of what is always defined."""
+    estimate = value_and_interval(values)
+    assert estimate is not None
+    return estimate
 
 
 def distribution_table(tried: Sequence[Tried], within: int) -> Table:
@@ -159,44 +256,16 @@ def distribution_table(tried: Sequence[Tried], within: int) -> Table:
 
     It is multiplied by the number of distributions that have contrast, since as many are compared.
     """
-    none = [outcome for one in tried if one.contrast <= NONE for outcome in one.outcomes]
+    none = [done for one in tried if one.contrast <= NONE for done in learned(one.outcomes, within)]
     compared = sum(one.contrast > NONE for one in tried)
     table = []
     for one in sorted(tried, key=lambda one: one.contrast):
-        (rates,) = rate_table(one.outcomes, within)
-        p = None
+        (rates,), p = rate_table(Runs(one.outcomes), within), None
         if none and one.contrast > NONE:
-            counts = (learned(one.outcomes, within), len(one.outcomes)), (learned(none, within), len(none))
-            p = min(1.0, compared * fisher_exact(*counts))
-        steps = [within + EVERY if (step := o.learned_within(within)) is None else step for o in one.outcomes]
-        table.append(
-            {**rates, "family": one.family, "contrast": one.contrast, "mean_step": float(np.mean(steps)), "p_none": p}
-        )
+            p = min(1.0, compared * fisher_exact((rates["learned"], rates["seeds"]), (sum(none), len(none))))
+        mean = float(np.mean([outcome.step_or_after(within) for outcome in one.outcomes]))
+        table.append({**rates, "family": one.family, "contrast": one.contrast, "mean_step": mean, "p_none": p})
     return table
-
-
-def fit(tried: Sequence[Tried], within: int, resamples: int = FIT_RESAMPLES) -> Fits:
-    """Curve and step fitted to all runs, and to resamples of them within each distribution."""
-    groups = [place for place, one in enumerate(tried) for _ in one.outcomes]
-    success = np.array([o.learned_within(within) is not None for one in tried for o in one.outcomes], dtype=np.float64)
-    rows = resampled_rows(groups, "success curve", resamples)
-    member = np.equal.outer(np.array(groups), np.arange(len(tried))).astype(np.float64)  # (runs, distributions)
-    return fit_curves(np.array([one.contrast for one in tried]), success[rows] @ member, member.sum(0))
-
-
-def fit_table(fits: Fits) -> Table:
-    """The fitted curve and the best step."""
-    return [
-        {
-            "fit": name,
-            "low": curve.low,
-            "high": curve.high,
-            "middle_contrast": 10**curve.middle,
-            "width_decades": curve.width,
-            "log_likelihood": curve.log_likelihood,
-        }
-        for name, curve in (("curve", fits.curve), ("step", fits.step))
-    ]
 
 
 def rise_table(fits: Fits) -> Table:
@@ -206,110 +275,69 @@ def rise_table(fits: Fits) -> Table:
         "height": fits.height,
         "AIC of the best step less the curve's": fits.aic_gain,
     }
-    table = []
-    for measure, values in measures.items():
-        value, (low, high) = _known(values)
-        table.append({"measure": measure, "value": value, "low": low, "high": high})
-    return table
-
-
-def tell(table: Table, fits: Fits, within: int) -> str:
-    """The result in plain words."""
-    least = next((row for row in table if row["p_none"] is not None and row["p_none"] < 0.05), None)
-    helped = "No distribution was learned significantly more often than those without contrast."
-    if least is not None:
-        helped = (
-            f"The least contrast with which runs learned significantly more often than without any is "
-            f"{least['contrast']:.2g} ({least['setting']})."
-        )
-    width, (low, high) = _known(fits.width)
-    gain, (gain_low, gain_high) = _known(fits.aic_gain)
-    shape = (
-        f"The fitted rise from {fits.curve.low:.0%} to {fits.curve.high:.0%} of successes is {width:g} decades of "
-        f"contrast wide (95 % interval {low:g} to {high:g}) around {10**fits.curve.middle:.2g}; the best step fits "
-        f"worse by an AIC of {gain:.1f} ({gain_low:.1f} to {gain_high:.1f})."
-    )
-    return " ".join([tell_rates(table, within), helped, shape])
-
-
-def notes(order: Order) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    told = [
-        "Contrast is exact, from the expected count table of a distribution: L times the mean entry of an output word "
-        "with its own input word, less that with another word of its sequence.",
-        "With a share of 0 the network still has the 41st word in its vocabulary, so that among shares only the share "
-        "differs.",
-        "A run ends once it has learned; settings that other experiments have too share their runs.",
-        "Shares say how likely each sequence is to be of 40 of 41; at 0.1 % a batch of 128 has such a sequence about "
-        "every eighth update.",
+    return [
+        {"measure": measure, "value": value, "low": low, "high": high}
+        for measure, values in measures.items()
+        for value, (low, high) in [known(values)]
     ]
-    if order.preset == "quick":
-        told.append("quick: one seed of three distributions, 50 updates instead of 200.")
-    if order.preset == "reduced":
-        told.append("reduced: 20 seeds of permutations and of each share instead of 40, ten of 40 of 42 to 40 of 80.")
-    return tuple(told)
 
 
-# --- claims
-
-
-def decide(tried: Sequence[Tried], fits: Fits, within: int) -> tuple[Finding, ...]:
-    """The verdicts; `claims.toml` says the rules in words."""
-    few = len(tried) < len(SETTINGS) or min(len(one.outcomes) for one in tried) < FEWEST
-    one_left_out = [outcome for one in tried if one.name == "40 of 41" for outcome in one.outcomes]
-    return (
-        Finding("one-word-left-out", (always("40 of 41", one_left_out, within),)),
-        Finding("contrast-breaks-symmetry", (more_often(tried, within, few), sooner(tried, within, few))),
-        Finding("contrast-slope", (slope(fits, few),)),
+def success_figure(table: Table, fits: Fits) -> alt.LayerChart | alt.FacetChart:
+    """The share of runs that learned, with its interval, the fitted curve and the best step."""
+    points = against_contrast(table)
+    rate = alt.Y("rate:Q", title="share of runs that learned, with its 95 % interval", scale=alt.Scale(domain=[0, 1]))
+    at, names = np.geomspace(LEFT, 0.5, 200), ["fitted curve", "best step"]
+    lines = [
+        {"shown": float(place), "p": float(value), "fit": name}
+        for name, curve in zip(names, (fits.curve, fits.step), strict=True)
+        for place, value in zip(at, curve.at(at), strict=True)
+    ]
+    dash = alt.StrokeDash(
+        "fit:N",
+        title=None,
+        scale=alt.Scale(domain=names, range=[[1, 0], [4, 4]]),
+        legend=alt.Legend(orient="top"),
     )
+    line = alt.Chart(alt.InlineData(values=lines)).mark_line(color=INK, strokeWidth=1.2)
+    return alt.layer(
+        line.encode(x=contrast_axis(), y="p:Q", strokeDash=dash),
+        points.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q"), y2="high:Q"),
+        points.mark_point(filled=True, size=60).encode(y=rate),
+    ).properties(title=titled("How much contrast does copying need? Leftmost: none at all"), width=460, height=260)
 
 
-def more_often(tried: Sequence[Tried], within: int, few: bool) -> Part:
-    """Holds if success goes with contrast: interval of Spearman's correlation above 0."""
-    pairs = [(one, float(o.learned_within(within) is not None)) for one in tried for o in one.outcomes]
-    return _correlated("more often", "success", pairs, few, sign=1)
-
-
-def sooner(tried: Sequence[Tried], within: int, few: bool) -> Part:
-    """Holds if runs that learn do so the sooner the more contrast there is: interval of the correlation below 0."""
-    pairs = [(one, float(step)) for one in tried for step in learned_steps(one.outcomes, within)]
-    return _correlated("sooner", "the step of success", pairs, few, sign=-1)
-
-
-def _correlated(name: str, what: str, pairs: Sequence[tuple[Tried, float]], few: bool, *, sign: int) -> Part:
-    rows = resampled_rows([one.name for one, _ in pairs], name)
-    contrasts, values = np.array([one.contrast for one, _ in pairs]), np.array([value for _, value in pairs])
-    found = value_and_interval(spearman(contrasts[rows], values[rows])) if len(pairs) > 1 else None
-    if found is None:
-        return Part(
-            name, "undecided", None, None, "runs", f"There is nothing to compare: {what} is the same everywhere."
+def steps_figure(table: Table) -> alt.Chart:
+    """The mean step of success, failures counted as one evaluation after the last."""
+    chart: alt.Chart = (
+        against_contrast(table)
+        .mark_point(filled=True, size=60)
+        .encode(y=alt.Y("mean_step:Q", title="mean step of success"))
+        .properties(
+            title=titled("Contrast and speed; a failure counts as the last step and 10 more"), width=460, height=260
         )
-    value, interval = found
-    verdict: Verdict = "undecided"
-    if not few and not interval[0] <= 0 <= interval[1]:
-        verdict = "holds" if sign * value > 0 else "fails"
-    detail = f"Spearman's correlation of contrast and {what} is {value:.2f} over {len(pairs)} runs."
-    return Part(name, verdict, value, interval, "runs", detail + (_TOO_FEW if few else ""))
-
-
-def slope(fits: Fits, few: bool) -> Part:
-    """Holds if the rise of success is wider than a decade of contrast, fails if it is narrower: interval over runs."""
-    width, interval = _known(fits.width)
-    _, (height, _) = _known(fits.height)
-    verdict: Verdict = "undecided"
-    if not few and height >= LEAST_HEIGHT:
-        verdict = "holds" if interval[0] > DECADE else "fails" if interval[1] < DECADE else "undecided"
-    detail = (
-        f"The rise is {width:g} decades of contrast wide, around {10**fits.curve.middle:.2g}; the best step's AIC is "
-        f"{fits.aic_gain[0]:.1f} above the curve's."
     )
-    if height < LEAST_HEIGHT:
-        detail += f" Its height may be as little as {height:.2f}, too little to speak of its width."
-    return Part("width of the rise", verdict, width, interval, "runs", detail + (_TOO_FEW if few else ""))
+    return chart
 
 
-def _known(values: Floats) -> tuple[float, tuple[float, float]]:
-    """Value and interval of what is always defined."""
-    found = value_and_interval(values)
-    assert found is not None
-    return found
+def against_contrast(table: Table) -> alt.Chart:
+    """A point for each distribution, by contrast; those without stand side by side at the left."""
+    families = list(dict.fromkeys(row["family"] for row in table))
+    beside = {family: LEFT * 1.3**place for place, family in enumerate(families)}
+    rows = [{**row, "shown": max(row["contrast"], beside[row["family"]])} for row in table]
+    colours = alt.Scale(range=list(CONTRAST))
+    chart: alt.Chart = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=contrast_axis(),
+        color=alt.Color("family:N", title=None, scale=colours, legend=alt.Legend(orient="top")),
+        tooltip=["setting:N", alt.Tooltip("contrast:Q", format=".2g"), "learned:Q", "seeds:Q", "median_step:Q"],
+    )
+    return chart
+
+
+def contrast_axis() -> alt.X:
+    """The logarithmic axis of contrast, with none at its left end."""
+    axis = alt.Axis(
+        values=[LEFT, 1e-4, 1e-3, 1e-2, 1e-1],
+        labelExpr=f"datum.value < {2 * LEFT} ? 'none' : format(datum.value, '~g')",
+    )
+    scale = alt.Scale(type="log", domain=[LEFT, 0.5])
+    return alt.X("shown:Q", title="contrast of the count table", scale=scale, axis=axis)

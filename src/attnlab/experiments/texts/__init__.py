@@ -1,4 +1,1 @@
-"""Text classification on real corpora: does attention follow what the network knows about words?
-
-They share runs (`classification`) and read them through `text_runs`; each has a row for each corpus.
-"""
+"""Labelled texts: what the experiments on real corpora share (`corpora`), and the page over all corpora (`page`)."""

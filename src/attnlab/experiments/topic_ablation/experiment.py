@@ -4,30 +4,21 @@ Embeddings start at a standard deviation of 0.1 here, so that frozen ones are no
 fall together at first, where the classifier points the wrong way.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.topics.topics import (
-    CLASSIFIERS,
-    Outcome,
-    Setting,
-    compare,
-    curve_table,
-    group,
-    jobs_of,
-    outcomes_of,
-    ranges,
-    seeds_of,
-)
-from attnlab.lab.claims import Finding, Part, Verdict
-from attnlab.lab.experiment import Experiment, Order, Result, Table
+from attnlab.experiments.topics.runs import CLASSIFIERS, TopicExperiment, setting
+from attnlab.families.topics.course import Course, compare, curve_table, ranges
+from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.experiment import Figures, Setting, Table, claim
 from attnlab.pages.charts import COLOURS, curves, panels
-from attnlab.runs.engine import Job
-from attnlab.runs.loop import Trained
-from attnlab.stats.intervals import bootstrap_interval, wilson
+from attnlab.stats.bootstrap import bootstrap_interval
+from attnlab.stats.rates import wilson
+
+# --- settings
 
 EPOCHS = 6000
 LEARNED = 0.5
@@ -36,25 +27,22 @@ ALWAYS = 20
 """Fewest seeds among which a fall that never shows can be said not to happen."""
 TENTH = EPOCHS // 10
 DRAWN = 5
+"""Seeds that figures show."""
+VARIANTS = {"": "both trained", "KF": "keys frozen", "EF": "embeddings frozen"}
 
 
-def make_setting(classifier: str, frozen: str, paper: int = 5) -> Setting:
+def variant(classifier: str, frozen: str) -> Setting:
     """Attn-X, Attn-X-KF (keys frozen) or Attn-X-EF (embeddings frozen)."""
-    model = CLASSIFIERS[classifier].model_copy(update={"embedding_std": 0.1, "train_embedding": frozen != "EF"})
-    return Setting(
-        f"{classifier}-{frozen}" if frozen else classifier,
-        model,
-        {"quick": 2, "reduced": 5, "paper": paper},
+    name = f"{classifier}-{frozen}" if frozen else classifier
+    return setting(
+        name,
+        CLASSIFIERS[classifier].model_copy(update={"embedding_std": 0.1, "train_embedding": frozen != "EF"}),
+        {"quick": 2, "reduced": 5, "paper": ALWAYS if name == "TC" else 5},
         train="all-but-attention" if frozen == "KF" else "all",
         epochs=EPOCHS,
-        evaluations=tuple(range(0, TENTH, 5)),
+        evaluations=range(0, TENTH, 5),
     )
 
-
-TRAINED_LINEAR = make_setting("TC", "", paper=ALWAYS)
-JOINT = {"FC": make_setting("FC", ""), "TC": TRAINED_LINEAR, "TL": make_setting("TL", "")}
-ALONE = {name: (make_setting(name, "KF"), make_setting(name, "EF")) for name in CLASSIFIERS}
-SETTINGS = tuple(setting for name in CLASSIFIERS for setting in (JOINT[name], *ALONE[name]))
 
 AUTHORS = {
     ("FC", "epoch_of_loss_1.0"): 601,
@@ -75,170 +63,159 @@ AUTHORS = {
 """Read out of the authors' own plots: one run each."""
 
 
-class TopicAblation(Experiment):
+class TopicAblation(TopicExperiment):
     """Keys frozen, embeddings frozen, both trained; fixed linear, trained linear and two-layer classifiers."""
 
     name = "topic-ablation"
     title = "What keys and embeddings do for each other"
     source = "P1 5"
+    settings = tuple(variant(classifier, frozen) for classifier in CLASSIFIERS for frozen in VARIANTS)
 
-    def jobs(self, order: Order) -> list[Job]:
-        return jobs_of(SETTINGS, order)
+    # --- rules
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        outcomes = outcomes_of(SETTINGS, order, done)
-        drawn = [outcome for outcome in outcomes if outcome.seed < DRAWN]
-        spread = ranges(outcomes)
-        return Result(
-            summary=tell(outcomes),
-            tables={
-                "seeds": [outcome.row() for outcome in outcomes],
-                "ranges": spread,
-                "authors": compare(spread, AUTHORS),
-                "suppression": suppression_table(outcomes),
-                "curves": [row for row in curve_table(drawn) if row["step"] % 100 == 0],
-            },
-            figures=figures(drawn),
-            findings=decide(outcomes),
-            notes=notes(order),
-            seeds={setting.name: seeds_of(setting, order) for setting in SETTINGS},
-        )
+    @claim("mutual-promotion")
+    def both_learn_sooner(self) -> Iterator[Part]:
+        for classifier in CLASSIFIERS:
+            together = {course.seed: course.crossing(LEARNED) for course in self.courses[classifier]}
+            for alone in (f"{classifier}-KF", f"{classifier}-EF"):
+                pairs = [(together[course.seed], course.crossing(LEARNED)) for course in self.courses[alone]]
+                yield sooner(f"{classifier} against {alone}", pairs)
+
+    @claim("mutual-suppression")
+    def both_fall_at_first(self) -> Part:
+        group = self.courses["TC"]
+        fallen, n = sum(fall(course) is not None for course in group), len(group)
+        verdict: Verdict = "undecided"
+        if n >= ALWAYS:
+            verdict = "holds" if fallen else "fails"
+        detail = f"In {fallen} of {n} seeds a topic word's score and norm both fall below their start by epoch {TENTH}."
+        return Part("TC", verdict, fallen / n, wilson(fallen, n), "seeds", detail)
+
+    # --- tables, figures, words
+
+    def tables(self) -> Mapping[str, Table]:
+        spread = ranges(self.all_courses())
+        return {
+            "ranges": spread,
+            "authors": compare(spread, AUTHORS),
+            "suppression": [fall_row(course) for name in CLASSIFIERS for course in self.courses[name]],
+            "curves": curve_table(self.all_courses(DRAWN), every=100),
+        }
+
+    def figures(self) -> Figures:
+        return figures(self.all_courses(DRAWN))
+
+    def summary(self) -> str:
+        return " ".join(in_words(name, group) for name, group in self.courses.items())
+
+    def notes(self) -> list[str]:
+        preset = self.order.preset
+        return [
+            "KF: keys frozen at 0, so attention stays uniform. EF: embeddings frozen at their start. TC's and TL's "
+            "classifiers are trained in every variant.",
+            "The variants of one seed share their sentences, query and start; differences are taken within a seed.",
+            "The released run list has FC and TC; TL is ours.",
+            "TC with both trained runs 20 seeds, which the claim about suppression needs; all others run 5."
+            if preset == "paper"
+            else f"{preset}: {self.settings[0].seeds[preset]} seeds for each variant.",
+        ]
 
 
-# --- claims
+def sooner(name: str, pairs: Sequence[tuple[float | None, float | None]]) -> Part:
+    """Holds if both together learn sooner, by half at least; the last step counts for never.
 
-
-def decide(outcomes: Sequence[Outcome]) -> tuple[Finding, ...]:
-    """The verdicts; `claims.toml` says the rules in words."""
-    promotion = [
-        sooner(group(outcomes, JOINT[name]), group(outcomes, alone)) for name in CLASSIFIERS for alone in ALONE[name]
-    ]
-    return (
-        Finding("mutual-promotion", tuple(promotion)),
-        Finding("mutual-suppression", (suppressed(group(outcomes, TRAINED_LINEAR)),)),
-    )
-
-
-def sooner(joint: Sequence[Outcome], alone: Sequence[Outcome]) -> Part:
-    """Holds if both together learn sooner, by half at least; seeds are paired, the last step stands for never."""
-    name = f"{joint[0].setting.name} against {alone[0].setting.name}"
-    together = {outcome.seed: outcome.crossing(LEARNED) for outcome in joint}
-    pairs = [(together[outcome.seed], outcome.crossing(LEARNED)) for outcome in alone]
-    both = np.array([EPOCHS if first is None else first for first, _ in pairs], dtype=float)
-    single = np.array([EPOCHS if second is None else second for _, second in pairs], dtype=float)
+    ``pairs``: for each seed, when it learned with both trained, and with one of them alone.
+    """
+    never = sum(second is None for _, second in pairs)
+    both, single = np.array([[EPOCHS if at is None else at for at in pair] for pair in pairs], dtype=float).T
     saved, interval = float((single - both).mean()), bootstrap_interval(single - both)
     twice = bootstrap_interval(single - 2 * both)
     verdict: Verdict = "undecided"
     if interval is not None and twice is not None:
-        never = any(second is None for _, second in pairs)
         if interval[0] > 0 and both.mean() <= single.mean() / 2:
             verdict = "holds"
         elif interval[1] < 0 or (twice[1] < 0 and not never):
             verdict = "fails"
-    unlearned = sum(second is None for _, second in pairs)
     detail = (
         f"Loss {LEARNED} at epoch {both.mean():.0f} together and {single.mean():.0f} alone on average; alone "
-        f"{unlearned} of {len(pairs)} seeds never reach it within {EPOCHS}."
+        f"{never} of {len(pairs)} seeds never reach it within {EPOCHS}."
     )
     return Part(name, verdict, saved, interval, "seeds", detail)
 
 
-def suppressed(outcomes: Sequence[Outcome]) -> Part:
-    """Holds if in one of at least 20 seeds a topic word's score and norm fall below their start together, early."""
-    fallen, n = sum(fall(outcome) is not None for outcome in outcomes), len(outcomes)
-    verdict: Verdict = "undecided"
-    if n >= ALWAYS:
-        verdict = "holds" if fallen else "fails"
-    detail = f"In {fallen} of {n} seeds a topic word's score and norm both fall below their start by epoch {TENTH}."
-    return Part("TC", verdict, fallen / n, wilson(fallen, n), "seeds", detail)
+# --- the fall of score and norm at first
 
 
-def fall(outcome: Outcome) -> tuple[int, float, float, float] | None:
+def fall(course: Course) -> tuple[int, float, float, float] | None:
     """The deepest joint fall in the first tenth: epoch, score, norm at the start, norm then; None if there is none."""
-    early = outcome.steps <= TENTH
-    scores, norms = outcome.words("score")[early], outcome.words("norm")[early]
-    both = (scores < scores[0]) & (norms < norms[0])
+    scores, norms, both = early(course)
     if not both.any():
         return None
     at, word = np.unravel_index(np.argmin(np.where(both, norms / norms[0], np.inf)), both.shape)
-    return int(outcome.steps[at]), float(scores[at, word]), float(norms[0, word]), float(norms[at, word])
+    return int(course.steps[at]), float(scores[at, word]), float(norms[0, word]), float(norms[at, word])
 
 
-# --- words
+def early(course: Course) -> tuple[Any, Any, Any]:
+    """Scores, norms, and whether both are below their start, in the first tenth: each (evaluations, words)."""
+    first = course.steps <= TENTH
+    scores, norms = course.words("score")[first], course.words("norm")[first]
+    return scores, norms, (scores < scores[0]) & (norms < norms[0])
 
 
-def suppression_table(outcomes: Sequence[Outcome]) -> Table:
-    """For each run with both trained: how many topic words fall together, and the deepest fall; norms times ||q||."""
+def fall_row(course: Course) -> dict[str, Any]:
+    """How many topic words fall together, and the deepest fall; norms times ||q||."""
+    falling = early(course)[2].any(0)
+    step, score, start, norm = fall(course) or (None, None, None, None)
+    return {
+        "setting": course.setting,
+        "seed": course.seed,
+        "topic_words": len(falling),
+        "falling_words": int(falling.sum()),
+        "epoch": step,
+        "score": score,
+        "start_norm": None if start is None else start * course.query_norm,
+        "norm": None if norm is None else norm * course.query_norm,
+    }
+
+
+def early_words(courses: Sequence[Course]) -> Table:
+    """Score and ||q|| times norm of every topic word since the start, in the first tenth of training."""
     table = []
-    for outcome in outcomes:
-        if outcome.setting not in JOINT.values():
-            continue
-        early = outcome.steps <= TENTH
-        scores, norms = outcome.words("score")[early], outcome.words("norm")[early]
-        falling = int(((scores < scores[0]) & (norms < norms[0])).any(0).sum())
-        step, score, start, norm = fall(outcome) or (None, None, None, None)
-        scale = outcome.query_norm
-        table.append(
-            {
-                "setting": outcome.setting.name,
-                "seed": outcome.seed,
-                "topic_words": scores.shape[1],
-                "falling_words": falling,
-                "epoch": step,
-                "score": score,
-                "start_norm": None if start is None else start * scale,
-                "norm": None if norm is None else norm * scale,
-            }
-        )
+    for course in courses:
+        for measure, scale in (("score", 1.0), ("norm", course.query_norm)):
+            values = (course.words(measure) - course.words(measure)[0]) * scale
+            table += [
+                {"measure": measure, "word": f"{course.seed}: {word}", "step": int(step), "change": change}
+                for step, line in zip(course.steps, values, strict=True)
+                if step <= TENTH and step % 20 == 0
+                for word, change in enumerate(line)
+            ]
     return table
 
 
-def tell(outcomes: Sequence[Outcome]) -> str:
-    """The result in plain words."""
-    sentences = []
-    for setting in SETTINGS:
-        runs = group(outcomes, setting)
-        epochs = [epoch for o in runs if (epoch := o.crossing(LEARNED)) is not None]
-        losses = [o.end("loss") for o in runs]
-        when = f"loss {LEARNED} at epoch {min(epochs):.0f} to {max(epochs):.0f}" if epochs else f"never loss {LEARNED}"
-        if 0 < len(epochs) < len(runs):
-            when += f" in {len(epochs)} of {len(runs)} seeds"
-        sentences.append(f"{setting.name}: {when}, final loss {min(losses):.2g} to {max(losses):.2g}.")
-    return " ".join(sentences)
+# --- words and figures
 
 
-def notes(order: Order) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    told = [
-        "KF: keys frozen at 0, so attention stays uniform. EF: embeddings frozen at their start. TC's and TL's "
-        "classifiers are trained in every variant.",
-        "The variants of one seed share their sentences, query and start; differences are taken within a seed.",
-        "The released run list has FC and TC; TL is ours.",
-    ]
-    if order.preset == "paper":
-        told.append("TC with both trained runs 20 seeds, which the claim about suppression needs; all others run 5.")
-    else:
-        told.append(f"{order.preset}: {SETTINGS[0].seeds[order.preset]} seeds for each variant.")
-    return tuple(told)
+def in_words(name: str, group: Sequence[Course]) -> str:
+    """A variant's runs as a sentence."""
+    epochs = [epoch for course in group if (epoch := course.crossing(LEARNED)) is not None]
+    losses = [course.end("loss") for course in group]
+    when = f"loss {LEARNED} at epoch {min(epochs):.0f} to {max(epochs):.0f}" if epochs else f"never loss {LEARNED}"
+    if 0 < len(epochs) < len(group):
+        when += f" in {len(epochs)} of {len(group)} seeds"
+    return f"{name}: {when}, final loss {min(losses):.2g} to {max(losses):.2g}."
 
 
-# --- figures
-
-
-VARIANTS = {"": "both trained", "KF": "keys frozen", "EF": "embeddings frozen"}
-
-
-def figures(outcomes: Sequence[Outcome]) -> dict[str, alt.TopLevelMixin]:
+def figures(courses: Sequence[Course]) -> Figures:
     """Loss, score and norm of all variants through training; score and norm at the very beginning under TC."""
     table = [
         {**row, "classifier": row["setting"][:2], "variant": VARIANTS[row["setting"][3:]], "line": f"{row['seed']}"}
-        for row in curve_table(outcomes, ("loss",))
+        for row in curve_table(courses, ("loss",), every=100)
     ]
     lines: dict[str, Any] = {"x": "step", "group": "line", "colour": "variant", "colours": COLOURS, "x_title": "epochs"}
-    whole = [row for row in table if row["step"] % 100 == 0]
     drawn: dict[str, alt.TopLevelMixin] = {
         name: panels(
-            whole,
+            table,
             column="classifier",
             layer=curves(y=name, y_title=title, scale=scale, **lines),
             title=f"{title.capitalize()} with keys or embeddings frozen, and with both trained",
@@ -250,7 +227,7 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, alt.TopLevelMixin]:
         )
     }
     drawn["suppression"] = panels(
-        early_words(outcomes),
+        early_words([course for course in courses if course.setting == "TC"]),
         column="measure",
         layer=curves(
             x="step",
@@ -263,18 +240,3 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, alt.TopLevelMixin]:
         title="Topic words under TC, both trained, in the first tenth of training",
     )
     return drawn
-
-
-def early_words(outcomes: Sequence[Outcome]) -> Table:
-    """Score and ||q|| times norm of every topic word since the start, in the first tenth of training under TC."""
-    table = []
-    for outcome in group(outcomes, TRAINED_LINEAR):
-        for measure, scale in (("score", 1.0), ("norm", outcome.query_norm)):
-            values = (outcome.words(measure) - outcome.words(measure)[0]) * scale
-            table += [
-                {"measure": measure, "word": f"{outcome.seed}: {word}", "step": int(step), "change": change}
-                for step, line in zip(outcome.steps, values, strict=True)
-                if step <= TENTH and step % 20 == 0
-                for word, change in enumerate(line)
-            ]
-    return table

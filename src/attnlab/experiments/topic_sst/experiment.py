@@ -1,34 +1,55 @@
 """Topic words in real text (P1 5, released code): the identity and the order of attention on SST2 and SST5.
 
-No word of a real sentence is a topic word by definition. How much a word tells about the class is its purity
+No word of a real sentence is a topic word by definition. How much a word says about the class is its purity
 delta(w) = |n_pos - n_neg| / (n_pos + n_neg), over the training sentences of each class that contain it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.topic_sst.treebank import SETTINGS, Outcome, Setting, corpus_of
-from attnlab.experiments.topics.topics import SEEN
-from attnlab.families.copying.metrics import Row
-from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import Experiment, Order, Result, Table
-from attnlab.pages.charts import COLOURS, INK, SIZE, curves, panels
+from attnlab.errors import UsageError
+from attnlab.families.topics.course import SEEN
+from attnlab.families.topics.spec import SstSpec, TopicModelSpec
+from attnlab.families.topics.sst import Classes, Corpus, read_sst, sst_folder
+from attnlab.families.topics.word_course import WordCourse
+from attnlab.lab.claims import Part, Preset
+from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
+from attnlab.lab.outcomes import Outcome, Runs
+from attnlab.lab.rules import higher, lower, missing
+from attnlab.pages.charts import COLOURS, INK, SIZE, curves, panels, titled
+from attnlab.protocols import Row
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.stats.intervals import bootstrap_interval
+from attnlab.runs.optimisers import SgdSpec
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
+from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.theory.norms import norm_of_score
 
+# --- settings
+
+EVERY = 500
+"""Epochs between evaluations."""
 PATIENCE = 2000
 """Epochs without a lower validation loss after which a run ends."""
 MOST: dict[Preset, int] = {"quick": 2000, "reduced": 8000, "paper": 20_000}
 """Most epochs of a run."""
+MODELS = {
+    "FC": TopicModelSpec(classifier="fixed", size=200, key_size=10),
+    "TC": TopicModelSpec(classifier="linear", size=100, key_size=10),
+}
+
+BOTH: tuple[Classes, ...] = (2, 5)
+
 LARGEST = 100
 """Words of largest final score that the identity is tried on."""
 DESCRIBES = 0.1
-"""The identity describes words whose median deviation lies below this."""
+"""The identity describes words whose median deviation is below this."""
 TRACED = ("powerful", "stupid", "solid", "suffers", "mess")
 COMMON = 20
 """Sentences that a word must be in to be traced with all others."""
@@ -36,9 +57,32 @@ SENTENCE = ("powerful", "sequel", "one", "best", "films", "year")
 """Words that only the traced sentence has all of; the first and the fourth are followed."""
 
 
-def settings_of(order: Order) -> tuple[Setting, ...]:
-    """All at reduced and paper; SST2 with padding masked at quick."""
-    return SETTINGS[:2] if order.preset == "quick" else SETTINGS
+def until(steps: int) -> Schedule:
+    """So many epochs."""
+    return Schedule.every(EVERY, steps=steps, checkpoint_every=1000)
+
+
+def setting(classes: Classes, padded: bool, classifier: str) -> Setting:
+    """One run; ``padded``: padding is attended to, as released. At ``quick`` only SST2 with padding masked is run."""
+    return Setting(
+        f"SST{classes} {classifier}, {'padding attended' if padded else 'padding masked'}",
+        lambda seed: RunSpec(
+            task=SstSpec(classes=classes, padded=padded),
+            model=MODELS[classifier],
+            optimiser=SgdSpec(),
+            batch=None,
+            init_seed=seed,
+            data_seed=seed,
+        ),
+        {"quick": int(classes == 2 and not padded), "reduced": 1, "paper": 1},
+        {preset: until(most) for preset, most in MOST.items()},
+    )
+
+
+@cache
+def corpus_of(classes: Classes, padded: bool) -> Corpus:
+    """The corpus, read once."""
+    return read_sst(sst_folder(), classes, padded=padded)
 
 
 class TopicSst(Experiment):
@@ -47,220 +91,227 @@ class TopicSst(Experiment):
     name = "topic-sst"
     title = "Score, norm and purity of words in real sentences"
     source = "P1 5, released code"
+    settings = tuple(
+        setting(classes, padded, classifier) for classes in BOTH for padded in (False, True) for classifier in MODELS
+    )
+
+    def jobs(self, order: Order) -> list[Job]:
+        """Named without their seed: each setting has one."""
+        return [replace(job, label=job.label.removesuffix(", seed 0")) for job in super().jobs(order)]
 
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
-        return [setting.job(epochs(setting, order, done)) for setting in settings_of(order)]
+        """A run goes on, as far as its validation losses say, until they have not fallen for 2000 epochs."""
+        return [
+            replace(job, schedule=until(epochs(done.get(job.spec.id), MOST[order.preset]))) for job in self.jobs(order)
+        ]
 
     def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (runs may end early)
-        return [setting.job(MOST[order.preset]) for setting in settings_of(order)]
+        return self.jobs(order)
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        outcomes = [
-            Outcome(setting, done[setting.spec().id], corpus_of(setting.classes, setting.padded))
-            for setting in settings_of(order)
+    # --- measures
+
+    def measure(self, runs: Runs) -> None:
+        self.words = {outcome.setting: words_of(outcome) for outcome in runs.all()}
+        self.binary = {name: words for name, words in self.words.items() if words.corpus.classes == 2}
+
+    # --- rules
+
+    @claim("real-frequency-then-purity")
+    def frequency_then_purity(self) -> Iterator[Part]:
+        for name, words in self.binary.items():
+            frequency = words.frequency[words.top_words].astype(float)  # (evaluations, sentences)
+            purity = words.purity[words.top_words]
+            # From frequency's peak, chosen on one half of the sentences, to the end, on the other half. At the start
+            # all scores are equal and no word is attended to more than another.
+            peak = 1 + int(np.argmax(frequency[1:, ::2].mean(1)))
+            when = f"from epoch {words.steps[peak]} to {words.steps[-1]}"
+            for what, values, rule in (("frequency falls", frequency, lower), ("purity rises", purity, higher)):
+                change = values[-1, 1::2] - values[peak, 1::2]
+                interval = bootstrap_interval(change, resamples=2000)
+                before, after = values[peak, 1::2].mean(), values[-1, 1::2].mean()
+                detail = f"The top word's mean {what.split()[0]} goes from {before:.3g} to {after:.3g}, {when}."
+                mean = float(change.mean())
+                yield Part(f"{name}: {what}", rule(interval, 0), mean, interval, "examples", detail)
+
+    @claim("real-norm-identity")
+    def identity_describes(self) -> Iterator[Part]:
+        for name, words in self.words.items():
+            yield described(name, words)
+
+    # --- tables, figures, words
+
+    def run_row(self, outcome: Outcome) -> dict[str, Any]:
+        last = up_to_best(outcome.run.rows)[-1]
+        return {
+            "setting": outcome.setting,
+            "query_norm": last["query_norm"],
+            "best_epoch": int(last["step"]),
+            "last_epoch": outcome.run.step,
+            "loss": last["loss"],
+            "valid_loss": last["valid_loss"],
+            "test_accuracy": last["test_accuracy"],
+            "largest_score": float(self.words[outcome.setting].scores[-1].max()),
+            "run": outcome.run.id,
+        }
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "identity": [row for name, words in self.words.items() for row in identity_table(name, words)],
+            "purity": [row for name, words in self.binary.items() for row in purity_table(name, words)],
+            "sentence": [row for name, words in self.binary.items() for row in sentence_table(name, words)],
+        }
+
+    def figures(self) -> Figures:
+        return figures(**self.tables())
+
+    def summary(self) -> str:
+        sentences = []
+        for outcome in self.runs.all():
+            row, part = self.run_row(outcome), described(outcome.setting, self.words[outcome.setting])
+            sentences.append(
+                f"{row['setting']}: lowest validation loss at epoch {row['best_epoch']}, test accuracy "
+                f"{row['test_accuracy']:.1%}. {part.detail}"
+            )
+        return " ".join(sentences)
+
+    def notes(self) -> list[str]:
+        preset = self.order.preset
+        return [
+            "One seed a setting: intervals are over words or sentences, and say nothing about other seeds.",
+            "A run ends 2000 epochs after its lowest validation loss (looked at every 500 epochs) and is read up to "
+            "there.",
+            "The identity's m is the mean length of the training sentences that contain a word, less one.",
+            f"No run goes beyond {MOST[preset]} epochs at {preset}.",
+            *(["quick: SST2 with padding masked only."] if preset == "quick" else []),
         ]
-        binary = [outcome for outcome in outcomes if outcome.setting.classes == 2]
-        return Result(
-            summary=tell(outcomes),
-            tables={
-                "runs": [outcome.row() for outcome in outcomes],
-                "identity": [row for outcome in outcomes for row in identity_table(outcome)],
-                "purity": [row for outcome in binary for row in purity_table(outcome)],
-                "sentence": [row for outcome in binary for row in sentence_table(outcome)],
-            },
-            figures=figures(outcomes),
-            findings=decide(outcomes),
-            notes=notes(order),
-            seeds={outcome.setting.name: [0] for outcome in outcomes},
-        )
 
 
-def epochs(setting: Setting, order: Order, done: Mapping[str, Trained]) -> int:
-    """How long a run goes on, as far as its validation losses tell: until they have not fallen for 2000 epochs."""
-    most, run = MOST[order.preset], done.get(setting.spec().id)
+def epochs(run: Trained | None, most: int) -> int:
+    """How many epochs a run is to have, of at most so many: 4000 at first, then 1000 more until it has ended."""
     if run is None:
         return min(2 * PATIENCE, most)
     rows = [row for row in run.rows if row["step"] <= most]
-    return int(rows[-1]["step"]) if has_ended(rows) else min(int(rows[-1]["step"]) + PATIENCE // 2, most)
+    last, best = (int(some[-1]["step"]) for some in (rows, up_to_best(rows, first=0)))
+    return last if last - best >= PATIENCE else min(last + PATIENCE // 2, most)
 
 
-def has_ended(rows: Sequence[Row]) -> bool:
-    """Whether the last evaluation lies 2000 epochs behind that of the lowest validation loss."""
-    best = min(rows, key=lambda row: row["valid_loss"])
-    return rows[-1]["step"] - best["step"] >= PATIENCE
+def up_to_best(rows: Sequence[Row], first: int = 1) -> Sequence[Row]:
+    """The evaluations up to that of the lowest validation loss, looked for from number ``first`` on."""
+    best = min(range(first, len(rows)), key=lambda at: rows[at]["valid_loss"])
+    return rows[: best + 1]
 
 
-# --- claims
-
-
-def decide(outcomes: Sequence[Outcome]) -> tuple[Finding, ...]:
-    """The verdicts; `claims.toml` says the rules in words."""
-    binary = [outcome for outcome in outcomes if outcome.setting.classes == 2]
-    return (
-        Finding("real-frequency-then-purity", tuple(part for outcome in binary for part in turned(outcome))),
-        Finding("real-norm-identity", tuple(described(outcome) for outcome in outcomes)),
+def words_of(outcome: Outcome) -> WordCourse:
+    """A run's words, up to its lowest validation loss."""
+    assert outcome.spec is not None
+    task = outcome.spec.task
+    assert isinstance(task, SstSpec)
+    run, rows = outcome.run.run, up_to_best(outcome.run.rows)
+    if run is None:
+        raise UsageError(f"Run {outcome.run.id} has no folder to read its words from.")
+    steps = [int(row["step"]) for row in rows]
+    scores, norms = (
+        np.stack([np.asarray(run.fields(step)[name], dtype=float) for step in steps]) for name in ("score", "norm")
     )
+    return WordCourse(corpus_of(task.classes, task.padded), steps, scores, norms * rows[0]["query_norm"])
 
 
-def described(outcome: Outcome) -> Part:
-    """Holds if the median deviation has an upper bound over words below 0.1."""
-    name, values = outcome.setting.name, outcome.deviations(outcome.largest(LARGEST))
+def described(name: str, words: WordCourse) -> Part:
+    """Holds if the median deviation of the words of largest score has an upper bound over words below 0.1."""
+    values = words.deviations(words.largest(LARGEST))
     known = values[np.isfinite(values)]
     if len(known) < LARGEST:
-        return Part(name, "undecided", None, None, "words", f"Only {len(known)} words have a score above {SEEN}.")
-    interval = bootstrap_interval(known, "median")
-    assert interval is not None  # a hundred values have one
-    verdict: Verdict = "holds" if interval[1] < DESCRIBES else "fails" if interval[0] > DESCRIBES else "undecided"
-    median = float(np.median(known))
+        return missing(name, "words", f"Only {len(known)} words have a score above {SEEN}.")
+    interval, median = bootstrap_interval(known, "median"), float(np.median(known))
     detail = f"Median deviation {median:.3f} over {len(known)} words; the largest is {known.max():.3f}."
-    return Part(name, verdict, median, interval, "words", detail)
-
-
-def turned(outcome: Outcome) -> tuple[Part, Part]:
-    """Frequency falls and purity rises from frequency's peak, chosen on one half of the sentences, to the end."""
-    frequency = outcome.counts.sum(1)[outcome.top_words].astype(float)  # (evaluations, sentences)
-    purity = outcome.purity[outcome.top_words]
-    # At the start all scores are equal and no word is attended to more than another.
-    peak = 1 + int(np.argmax(frequency[1:, ::2].mean(1)))
-    when = f"from epoch {outcome.steps[peak]} to {outcome.steps[-1]}"
-    parts = []
-    for what, values, sign in (("frequency falls", frequency, -1), ("purity rises", purity, 1)):
-        change = values[-1, 1::2] - values[peak, 1::2]
-        mean, interval = float(change.mean()), bootstrap_interval(change, resamples=2000)
-        verdict: Verdict = "undecided"
-        if interval is not None and min(sign * bound for bound in interval) > 0:
-            verdict = "holds"
-        elif interval is not None and max(sign * bound for bound in interval) < 0:
-            verdict = "fails"
-        before, after = values[peak, 1::2].mean(), values[-1, 1::2].mean()
-        detail = f"The top word's mean {what.split()[0]} goes from {before:.3g} to {after:.3g}, {when}."
-        parts.append(Part(f"{outcome.setting.name}: {what}", verdict, mean, interval, "examples", detail))
-    return parts[0], parts[1]
+    return Part(name, lower(interval, DESCRIBES), median, interval, "words", detail)
 
 
 # --- tables
 
 
-def identity_table(outcome: Outcome) -> Table:
+def identity_table(name: str, words: WordCourse) -> Table:
     """The words of largest final score: where they end, and how far from the identity they get."""
-    words = outcome.largest(LARGEST)
-    rows = zip(words, outcome.deviations(words), strict=True)
+    largest = words.largest(LARGEST)
     return [
         {
-            "setting": outcome.setting.name,
-            "word": outcome.corpus.words[word],
-            "sentences": int(outcome.counts[word].sum()),
-            "others": outcome.others[word],
-            "score": outcome.scores[-1, word],
-            "norm": outcome.norms[-1, word],
-            "identity": float(norm_of_score(outcome.scores[-1, word], outcome.others[word])),
+            "setting": name,
+            "word": words.corpus.words[word],
+            "sentences": int(words.frequency[word]),
+            "others": words.others[word],
+            "score": words.scores[-1, word],
+            "norm": words.norms[-1, word],
+            "identity": float(norm_of_score(words.scores[-1, word], words.others[word])),
             "largest_deviation": None if np.isnan(value) else value,
         }
-        for word, value in rows
+        for word, value in zip(largest, words.deviations(largest), strict=True)
     ]
 
 
-def purity_table(outcome: Outcome) -> Table:
+def purity_table(name: str, words: WordCourse) -> Table:
     """Purity and frequency of the top words in the sentences of each traced word, of all common words, and of all."""
-    bags = outcome.corpus.split.train
-    frequency = outcome.counts.sum(1)
-    sentence, words = bags.sentence.numpy(), bags.words.numpy()
-    common = np.isin(words, np.flatnonzero(frequency >= COMMON))
-    pairs = np.unique(np.stack([words[common], sentence[common]]), axis=1)
-    weights = 1 / frequency[pairs[0]]  # each common word counts once
-    groups = {word: sentence[words == outcome.corpus.id(word)] for word in TRACED}
-    told = [(word, np.unique(rows), None) for word, rows in groups.items()]
-    told += [
-        (f"words in at least {COMMON} sentences", pairs[1], weights),
-        ("all sentences", np.arange(len(bags)), None),
+    sentence, word = words.pairs
+    common = words.frequency[word] >= COMMON
+    order = np.lexsort((sentence[common], word[common]))  # by word, then sentence: sums round as they always have
+    shares = 1 / words.frequency[word[common][order]]  # each common word counts once
+    groups: list[tuple[str, Any, Any]] = [(one, sentence[word == words.corpus.id(one)], None) for one in TRACED]
+    groups += [
+        (f"words in at least {COMMON} sentences", sentence[common][order], shares),
+        ("all sentences", np.arange(len(words.corpus.split.train)), None),
     ]
     return [
         {
-            "setting": outcome.setting.name,
-            "sentences_of": name,
+            "setting": name,
+            "sentences_of": of,
             "step": step,
-            "purity": float(np.average(outcome.purity[tops[rows]], weights=share)),
-            "frequency": float(np.average(frequency[tops[rows]], weights=share)),
+            "purity": float(np.average(words.purity[tops[rows]], weights=weights)),
+            "frequency": float(np.average(words.frequency[tops[rows]], weights=weights)),
         }
-        for name, rows, share in told
-        for step, tops in zip(outcome.steps[1:], outcome.top_words[1:], strict=True)
+        for of, rows, weights in groups
+        for step, tops in zip(words.steps[1:], words.top_words[1:], strict=True)
     ]
 
 
-def sentence_table(outcome: Outcome) -> Table:
+def sentence_table(name: str, words: WordCourse) -> Table:
     """Weight, score and norm of two words of the traced sentence: one pure and rare, one frequent and mixed."""
-    bags = outcome.corpus.split.train
-    sentences = [set(bags.sentence[bags.words == outcome.corpus.id(word)].tolist()) for word in SENTENCE]
-    (found,) = set.intersection(*sentences)
-    inside = bags.words[bags.offsets[found] : bags.offsets[found + 1]].numpy()
-    table = []
-    for at, step in enumerate(outcome.steps):
-        scores = outcome.scores[at]
-        for name in (SENTENCE[0], SENTENCE[3]):
-            word = outcome.corpus.id(name)
-            table.append(
-                {
-                    "setting": outcome.setting.name,
-                    "word": name,
-                    "step": step,
-                    "weight": float(np.exp(scores[word]) / np.exp(scores[inside]).sum()),
-                    "score": scores[word],
-                    "norm": outcome.norms[at, word],
-                }
-            )
-    return table
-
-
-# --- words and figures
-
-
-def tell(outcomes: Sequence[Outcome]) -> str:
-    """The result in plain words."""
-    sentences = []
-    for outcome in outcomes:
-        row, part = outcome.row(), described(outcome)
-        sentences.append(
-            f"{row['setting']}: lowest validation loss at epoch {row['best_epoch']}, test accuracy "
-            f"{row['test_accuracy']:.1%}. {part.detail}"
-        )
-    return " ".join(sentences)
-
-
-def notes(order: Order) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    told = [
-        "One seed a setting: intervals are over words or sentences, and say nothing about other seeds.",
-        "A run ends 2000 epochs after its lowest validation loss (looked at every 500 epochs) and is read up to there.",
-        "The identity's m is the mean length of the training sentences that contain a word, less one.",
-        f"No run goes beyond {MOST[order.preset]} epochs at {order.preset}.",
+    bags = words.corpus.split.train
+    sentences = [set(bags.sentence[bags.words == words.corpus.id(word)].tolist()) for word in SENTENCE]
+    (traced,) = set.intersection(*sentences)
+    inside = bags.words[bags.offsets[traced] : bags.offsets[traced + 1]].numpy()
+    return [
+        {
+            "setting": name,
+            "word": followed,
+            "step": step,
+            "weight": float(np.exp(scores[word]) / np.exp(scores[inside]).sum()),
+            "score": scores[word],
+            "norm": norms[word],
+        }
+        for step, scores, norms in zip(words.steps, words.scores, words.norms, strict=True)
+        for followed in (SENTENCE[0], SENTENCE[3])
+        for word in [words.corpus.id(followed)]
     ]
-    if order.preset == "quick":
-        told.append("quick: SST2 with padding masked only.")
-    return tuple(told)
 
 
-def figures(outcomes: Sequence[Outcome]) -> dict[str, alt.TopLevelMixin]:
+# --- figures
+
+
+def figures(identity: Table, purity: Table, sentence: Table) -> Figures:
     """Where words end beside the identity; purity and frequency of top words; the traced sentence."""
-    ends = [row for outcome in outcomes for row in identity_table(outcome)]
-    binary = [outcome for outcome in outcomes if outcome.setting.classes == 2]
-    purity = [row for outcome in binary for row in purity_table(outcome)]
-    order = list(dict.fromkeys(row["setting"] for row in ends))
+    order = list(dict.fromkeys(row["setting"] for row in identity))
     words = alt.Chart().mark_circle(size=30, opacity=0.6, color=COLOURS[0])
     words = words.encode(
         x=alt.X("score:Q", title="final score"),
         y=alt.Y("norm:Q", title="‖q‖ · norm"),
         tooltip=["word:N", "sentences:Q"],
     )
-    rules = alt.Chart().mark_point(size=12, color=INK, shape="cross").encode(x="score:Q", y="identity:Q")
-    identity = (
-        alt.layer(words, rules, data=alt.InlineData(values=[dict(row) for row in ends]))
+    crosses = alt.Chart().mark_point(size=12, color=INK, shape="cross").encode(x="score:Q", y="identity:Q")
+    lines: dict[str, Any] = {"x": "step", "group": "sentences_of", "colour": "sentences_of", "colours": COLOURS}
+    return {
+        "identity": alt.layer(words, crosses, data=alt.InlineData(values=[dict(row) for row in identity]))
         .properties(**SIZE)
         .facet(facet=alt.Facet("setting:N", title=None, sort=order), columns=4)
-        .properties(title=alt.TitleParams("The 100 words of largest score; crosses: the identity", anchor="start"))
-    )
-    lines: dict[str, Any] = {"x": "step", "group": "sentences_of", "colour": "sentences_of", "colours": COLOURS}
-    drawn: dict[str, alt.TopLevelMixin] = {
-        "identity": identity,
+        .properties(title=titled("The 100 words of largest score; crosses: the identity")),
         "purity": panels(
             purity,
             column="setting",
@@ -280,7 +331,7 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, alt.TopLevelMixin]:
             title="Frequency of the words attended to",
         ),
         "sentence": panels(
-            [row for outcome in binary for row in sentence_table(outcome)],
+            sentence,
             column="setting",
             layer=curves(
                 x="step", y="weight", group="word", colour="word", x_title="epochs", y_title="weight in the sentence"
@@ -288,4 +339,3 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, alt.TopLevelMixin]:
             title="A pure and a frequent word of one sentence",
         ),
     }
-    return drawn

@@ -1,1 +1,1 @@
-"""P1's topic words: how score and embedding of a word grow together. `topics` has what they share."""
+"""What the experiments on P1's synthetic task share: `runs`."""

@@ -5,29 +5,23 @@ A(alpha, beta_uf(step)) is said to rise first and then to fall, which is why the
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import ClassVar
 
-import altair as alt
 import numpy as np
 
-from attnlab.experiments.texts.classification import Role, TextExperiment
-from attnlab.experiments.texts.text_agreement import Series
-from attnlab.experiments.texts.text_curves import alphas, first_half, follow
-from attnlab.experiments.texts.text_notes import LEFT_OUT, left_out, text_notes
-from attnlab.experiments.texts.text_parts import bounds, sign_of, told
-from attnlab.experiments.texts.text_pictures import over_training
-from attnlab.experiments.texts.text_report import write_text_report
-from attnlab.experiments.texts.text_runs import Floats, TextRuns
-from attnlab.lab.claims import Finding, Part, Verdict
-from attnlab.lab.experiment import Order, Result, Table
-from attnlab.runs.loop import Trained
+from attnlab.experiments.texts.corpora import TextExperiment, curve_of
+from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.experiment import Figures, Table, claim
+from attnlab.lab.outcomes import Runs
+from attnlab.lab.rules import higher, in_words, low_high, over_examples
+from attnlab.measures.checkpoints import first_half
+from attnlab.measures.series import Series
+from attnlab.pages.charts import over_training
+from attnlab.stats.bootstrap import Floats
 
-ROLES: tuple[Role, ...] = ("reference", "uniform")
 WHOLE = 4000
 """Updates of the paper's runs: only at their end has a curve that still rises had its time to fall."""
 AGREEMENT = "A(alpha, beta_uf)"
-MAIN = ("start", "peak", "end", "peak_step", "last_step", "rise_low", "rise_high", "fall_low", "fall_high", "chance")
-"""Columns of the page's main table."""
 
 
 class UniformOvertraining(TextExperiment):
@@ -36,32 +30,124 @@ class UniformOvertraining(TextExperiment):
     name = "uniform-overtraining"
     title = "Attention and the lexicon of uniform training, as that training goes on"
     source = "P3 A.7"
-    roles = ROLES
+    roles = ("reference", "uniform")
+    lead = (
+        "How often the position that attention values most is among the top 5 % of the lexicon learned under uniform "
+        "attention: at the start, at the peak (chosen on one half of the texts, read on the other) and at the end."
+    )
+    main = "peak"
+    columns: ClassVar[Mapping[str, str]] = {
+        "start": "start",
+        "peak": "peak",
+        "end": "end",
+        "peak_step": "peak step",
+        "last_step": "last step",
+        "rise_low": "rise low",
+        "rise_high": "rise high",
+        "fall_low": "fall low",
+        "fall_high": "fall high",
+        "chance": "chance",
+    }
+    shown = ("pairs",)
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        runs = TextRuns(order, done)
-        series = follow(runs, AGREEMENT, alphas(runs), runs.of("uniform"), "gamma")
-        found = read_peak(series)
-        curves = curve_table(runs, series)
-        return Result(
-            summary=tell(order.row, series, found),
-            tables={"peak": peak_table(runs, series, found), "pairs": pair_table(runs, series), "curves": curves},
-            figures=figures(order.row, curves, float(runs.chance("valid").mean())),
-            findings=() if order.row in LEFT_OUT else (decide(order.row, series),),
-            notes=(*text_notes(runs, ROLES), *left_out(order.row)),
-            seeds={role: runs.seeds(role) for role in ROLES},
-        )
+    def measure(self, runs: Runs) -> None:
+        super().measure(runs)
+        self.follow(self.texts.follow(AGREEMENT, self.texts.alphas(), "uniform", "gamma"))
 
-    def report(self, folder: Path) -> Path:
-        return write_text_report(
-            folder,
-            self.title,
-            "How often the position that attention values most is among the top 5 % of the lexicon learned under "
-            "uniform attention: at the start, at the peak (chosen on one half of the texts, read on the other) and at "
-            "the end.",
-            main="peak",
-            columns={name: name.replace("_", " ") for name in MAIN},
-            tables=("pairs",),
+    def follow(self, series: Series) -> None:
+        """The agreement over training and its peak."""
+        self.series, self.peak = series, read_peak(series)
+
+    @claim("uniform-rises-then-falls")
+    def rises_then_falls(self) -> Part:
+        """Holds if both the rise to the peak and the fall from it lie above 0; `claims.toml` says when it fails."""
+        peak, steps = self.peak, self.series.steps
+        rise, fall = over_examples(peak.rise), over_examples(peak.fall)
+        verdicts = {higher(rise, 0), higher(fall, 0)}
+        verdict: Verdict = "undecided"
+        detail = f"The peak is at step {steps[peak.place]} of {steps[-1]}: {peak.levels()}."
+        if peak.place in (0, len(steps) - 1):
+            excess = over_examples(peak.top - peak.second)
+            if (peak.place == 0 or steps[-1] >= WHOLE) and higher(excess, 0) == "holds":
+                verdict = "fails"
+            detail += f" It exceeds the best other step, {steps[peak.other]}, by {in_words(excess)}."
+        elif verdicts == {"holds"}:
+            verdict = "holds"
+        elif "fails" in verdicts:
+            verdict = "fails"
+        detail += f" The rise is {peak.rise.mean():.3f} ({in_words(rise)})."
+        return Part(self.order.row, verdict, float(peak.fall.mean()), fall, "examples", detail)
+
+    # --- tables, figures, words
+
+    def tables(self) -> Mapping[str, Table]:
+        return {"peak": [self.line()], "pairs": self.pair_table(), "curves": self.curve_table()}
+
+    def line(self) -> dict[str, float | None]:
+        """The corpus' line: levels, rise and fall with their intervals, and the accuracy of the uniform runs."""
+        peak, steps = self.peak, self.series.steps
+        accuracy = np.mean([curve_of(run) for run in self.texts.of("uniform")], axis=0)
+        return {
+            "start": float(peak.start.mean()),
+            "peak": float(peak.top.mean()),
+            "end": float(peak.end.mean()),
+            "peak_step": steps[peak.place],
+            "last_step": steps[-1],
+            "rise": float(peak.rise.mean()),
+            **low_high(over_examples(peak.rise), "rise_"),
+            "fall": float(peak.fall.mean()),
+            **low_high(over_examples(peak.fall), "fall_"),
+            "chance": float(self.texts.chance().mean()),
+            "held_out_texts": len(peak.rise),
+            "largest": self.series.value(),
+            "accuracy_at_peak": float(accuracy[peak.place]),
+            "accuracy_at_end": float(accuracy[-1]),
+            "best_accuracy_step": steps[int(accuracy.argmax())],
+        }
+
+    def pair_table(self) -> Table:
+        """Every pair of runs by itself, on all texts."""
+        each = zip(self.texts.pairs("uniform"), self.series.curve(), self.series.best(), strict=True)
+        return [
+            {
+                "reference_seed": one,
+                "uniform_seed": other,
+                "start": float(curve[0]),
+                "largest": float(curve[best]),
+                "end": float(curve[-1]),
+                "best_step": self.series.steps[best],
+            }
+            for (one, other), curve, best in each
+        ]
+
+    def curve_table(self) -> Table:
+        """The agreement of every pair, and the uniform runs' accuracy, at every evaluation."""
+        table = self.series.rows(AGREEMENT, [f"{one}, {other}" for one, other in self.texts.pairs("uniform")])
+        for name, metric in (("validation accuracy", "accuracy"), ("training accuracy", "train_accuracy")):
+            table += [
+                {"what": name, "seeds": str(outcome.seed), "step": int(row["step"]), "value": float(row[metric])}
+                for outcome in self.texts.outcomes("uniform")
+                for row in outcome.run.rows
+            ]
+        return table
+
+    def figures(self) -> Figures:
+        return {
+            "curves": over_training(
+                self.curve_table(),
+                title=f"{self.order.row}: training under uniform attention",
+                chance=float(self.texts.chance().mean()),
+                y_title="agreement, accuracy",
+            )
+        }
+
+    def summary(self) -> str:
+        peak, steps = self.peak, self.series.steps
+        return (
+            f"On {self.order.row} {AGREEMENT} is {peak.levels()} (the peak, step {steps[peak.place]} of {steps[-1]}, "
+            f"was chosen on one half of the texts and all is read on the other). It rises by {peak.rise.mean():.3f} "
+            f"({in_words(over_examples(peak.rise))}) and falls by {peak.fall.mean():.3f} "
+            f"({in_words(over_examples(peak.fall))}); intervals are 95 % over texts."
         )
 
 
@@ -69,16 +155,30 @@ class UniformOvertraining(TextExperiment):
 class Peak:
     """The peak that one half of the texts chose, and the other half's values.
 
-    ``peak``: its place among the steps; ``other``: that of the best other step. ``start``, ``top``, ``end``,
+    ``place``: its place among the steps; ``other``: that of the best other step. ``start``, ``top``, ``end``,
     ``second`` (texts,): values at the first step, the peak, the last step and the best other step.
     """
 
-    peak: int
+    place: int
     other: int
     start: Floats
     top: Floats
     end: Floats
     second: Floats
+
+    @property
+    def rise(self) -> Floats:
+        """From the first step to the peak: (texts,)."""
+        return self.top - self.start
+
+    @property
+    def fall(self) -> Floats:
+        """From the peak to the last step: (texts,)."""
+        return self.top - self.end
+
+    def levels(self) -> str:
+        """The three levels in words."""
+        return f"{self.start.mean():.3f} at the start, {self.top.mean():.3f} there, {self.end.mean():.3f} at the end"
 
 
 def read_peak(series: Series) -> Peak:
@@ -86,117 +186,6 @@ def read_peak(series: Series) -> Peak:
     values: Floats = series.values["expected"].mean(axis=0)  # (steps, texts)
     half = first_half(values.shape[1])
     order = values[:, half].mean(axis=1).argsort(kind="stable")[::-1]
-    peak, other = int(order[0]), int(order[1])
+    place, other = int(order[0]), int(order[1])
     read = values[:, ~half]
-    return Peak(peak, other, read[0], read[peak], read[-1], read[other])
-
-
-def decide(row: str, series: Series) -> Finding:
-    """Holds if both the rise to the peak and the fall from it lie above 0; `claims.toml` says when it fails."""
-    found = read_peak(series)
-    rise, fall = found.top - found.start, found.top - found.end
-    signs = sign_of(bounds(rise)), sign_of(bounds(fall))
-    last = len(series.steps) - 1
-    verdict: Verdict = "undecided"
-    detail = f"The peak is at step {series.steps[found.peak]} of {series.steps[-1]}: {levels(found)}."
-    if found.peak in (0, last):
-        lasting = found.peak == 0 or series.steps[-1] >= WHOLE
-        excess = bounds(found.top - found.second)
-        if lasting and sign_of(excess) > 0:
-            verdict = "fails"
-        detail += f" It exceeds the best other step, {series.steps[found.other]}, by {told(excess)}."
-    elif signs == (1, 1):
-        verdict = "holds"
-    elif -1 in signs:
-        verdict = "fails"
-    detail += f" The rise is {rise.mean():.3f} ({told(bounds(rise))})."
-    part = Part(row, verdict, float(fall.mean()), bounds(fall), "examples", detail)
-    return Finding("uniform-rises-then-falls", (part,))
-
-
-def levels(found: Peak) -> str:
-    """The three levels in words."""
-    return f"{found.start.mean():.3f} at the start, {found.top.mean():.3f} there, {found.end.mean():.3f} at the end"
-
-
-def peak_table(runs: TextRuns, series: Series, found: Peak) -> Table:
-    """The corpus' line: levels, rise and fall with their intervals, and the accuracy of the uniform runs."""
-    rise, fall = found.top - found.start, found.top - found.end
-    rise_interval, fall_interval = bounds(rise), bounds(fall)
-    accuracy = np.mean([runs.curve(run) for run in runs.of("uniform")], axis=0)
-    return [
-        {
-            "start": float(found.start.mean()),
-            "peak": float(found.top.mean()),
-            "end": float(found.end.mean()),
-            "peak_step": series.steps[found.peak],
-            "last_step": series.steps[-1],
-            "rise": float(rise.mean()),
-            "rise_low": rise_interval[0] if rise_interval else None,
-            "rise_high": rise_interval[1] if rise_interval else None,
-            "fall": float(fall.mean()),
-            "fall_low": fall_interval[0] if fall_interval else None,
-            "fall_high": fall_interval[1] if fall_interval else None,
-            "chance": float(runs.chance("valid").mean()),
-            "held_out_texts": len(rise),
-            "largest": series.value(),
-            "accuracy_at_peak": float(accuracy[found.peak]),
-            "accuracy_at_end": float(accuracy[-1]),
-            "best_accuracy_step": series.steps[int(accuracy.argmax())],
-        }
-    ]
-
-
-def pair_table(runs: TextRuns, series: Series) -> Table:
-    """Every pair of runs by itself, on all texts."""
-    pairs = [(one, other) for one in runs.seeds("reference") for other in runs.seeds("uniform")]
-    return [
-        {
-            "reference_seed": one,
-            "uniform_seed": other,
-            "start": float(curve[0]),
-            "largest": float(curve[best]),
-            "end": float(curve[-1]),
-            "best_step": series.steps[best],
-        }
-        for (one, other), curve, best in zip(pairs, series.curve(), series.best(), strict=True)
-    ]
-
-
-def curve_table(runs: TextRuns, series: Series) -> Table:
-    """The agreement of every pair, and the uniform runs' accuracy, at every evaluation."""
-    pairs = [f"{one}, {other}" for one in runs.seeds("reference") for other in runs.seeds("uniform")]
-    table = [
-        {"what": AGREEMENT, "seeds": pair, "step": step, "value": float(value)}
-        for pair, curve in zip(pairs, series.curve(), strict=True)
-        for step, value in zip(series.steps, curve, strict=True)
-    ]
-    for name, metric in (("validation accuracy", "accuracy"), ("training accuracy", "train_accuracy")):
-        table += [
-            {"what": name, "seeds": str(seed), "step": step, "value": float(value)}
-            for seed, run in zip(runs.seeds("uniform"), runs.of("uniform"), strict=True)
-            for step, value in zip(runs.steps(run), runs.curve(run, metric), strict=True)
-        ]
-    return table
-
-
-def tell(row: str, series: Series, found: Peak) -> str:
-    """The result in plain words."""
-    rise, fall = found.top - found.start, found.top - found.end
-    return (
-        f"On {row} {AGREEMENT} is {levels(found)} (the peak, step {series.steps[found.peak]} of {series.steps[-1]}, "
-        f"was chosen on one half of the texts and all is read on the other). It rises by {rise.mean():.3f} "
-        f"({told(bounds(rise))}) and falls by {fall.mean():.3f} ({told(bounds(fall))}); intervals are 95 % over texts."
-    )
-
-
-def figures(row: str, curves: Table, chance: float) -> dict[str, alt.TopLevelMixin]:
-    """Agreement and accuracies over training."""
-    return {
-        "curves": over_training(
-            curves,
-            title=f"{row}: training under uniform attention",
-            chance=chance,
-            y_title="agreement, accuracy",
-        )
-    }
+    return Peak(place, other, read[0], read[place], read[-1], read[other])

@@ -10,18 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from math import log
-from typing import Annotated
+from typing import Annotated, Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, model_validator
 
 from attnlab.errors import UsageError
-from attnlab.families.copying.metrics import Row
-from attnlab.records import Count, Record, Share
-from attnlab.runs.schedule import Chance, Schedule
-from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec
+from attnlab.families.copying.spec import CopyingSpec
+from attnlab.protocols import Row, RunSettings
+from attnlab.records import Count, Record, Share, Spec
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +35,13 @@ IN_A_ROW = 2
 """So many of these steps in a row must find a run hopeless before it is ended."""
 EDGE = 1e-3
 """Shares are kept this far from 0 and 1 before their log-odds are taken: 50 sequences show no smaller ones."""
+
+
+class Chance(Record):
+    """What guessing is on a copying task: at one of so many ``positions``, one of so many ``words``."""
+
+    positions: Annotated[int, Field(ge=2)]
+    words: Annotated[int, Field(ge=2)]
 
 
 def _log_odds(share: float) -> float:
@@ -140,15 +145,15 @@ def given_up(steps: Sequence[int], chances: Sequence[float | None], below: float
 
 def features(rows: Mapping[int, Row], step: int, chance: Chance, names: Sequence[str]) -> list[float]:
     """The features called so, at a step."""
-    found = []
+    values = []
     for name in names:
         measure = MEASURES[name.removesuffix(CHANGE)]
         try:
             value = measure(rows[step], chance)
-            found.append(value - measure(rows[step - BACK], chance) if name.endswith(CHANGE) else value)
+            values.append(value - measure(rows[step - BACK], chance) if name.endswith(CHANGE) else value)
         except KeyError as missing:
             raise UsageError(f"The early verdict needs {missing}, which is not measured in this run.") from None
-    return found
+    return values
 
 
 def time_terms(steps: ArrayLike) -> Floats:
@@ -164,7 +169,32 @@ def shipped() -> Verdict:
     return Verdict.model_validate_json(document)
 
 
-def chance_of(spec: RunSpec) -> Chance | None:
+class EarlyVerdict(Chance, Spec):
+    """Ends a run once the shipped verdict gives it up: a stop rule (`attnlab.protocols.StopRule`).
+
+    >>> EarlyVerdict(positions=41, words=41).reason
+    'the early verdict found it hopeless'
+    """
+
+    kind: Literal["early-verdict"] = "early-verdict"
+
+    @property
+    def reason(self) -> str:
+        return "the early verdict found it hopeless"
+
+    def stops_at(self, rows: Mapping[int, Row]) -> int | None:
+        return shipped().hopeless_at(rows, self)
+
+    def chance(self, rows: Mapping[int, Row], step: int) -> float | None:
+        """The newest verdict up to ``step``; None once the run has learned or the last verdict is past."""
+        verdict = shipped()
+        if step > verdict.steps[-1] or any(row["accuracy"] > LEARNED for at, row in rows.items() if at <= step):
+            return None
+        chances = [verdict.chance(rows, at, self) for at in verdict.steps if at <= step]
+        return next((chance for chance in reversed(chances) if chance is not None), None)
+
+
+def chance_of(spec: RunSettings) -> Chance | None:
     """What chance is in a run, or None where the verdict was fitted to nothing like it.
 
     It was fitted to P3's network, trained as P3 did, on copying word by word in order.
@@ -172,23 +202,43 @@ def chance_of(spec: RunSpec) -> Chance | None:
     task = spec.task
     if not isinstance(task, CopyingSpec) or task.order is not None:
         return None
-    usual = RunSpec(task=task, init_seed=spec.init_seed, data_seed=spec.data_seed)
-    if spec != usual:
+    if not spec.identity().keys() <= {"task", "init_seed", "data_seed"}:  # all else is as P3 has it
         return None
     distribution = task.distribution.build()
     return Chance(positions=distribution.length + 1, words=distribution.words + 1)  # with the end symbol
 
 
-def may_give_up(spec: RunSpec, schedule: Schedule) -> bool:
+def stop_rule(spec: RunSettings) -> EarlyVerdict | None:
+    """The stop rule for a run, or None where the verdict was fitted to nothing like it."""
+    chance = chance_of(spec)
+    return None if chance is None else EarlyVerdict(positions=chance.positions, words=chance.words)
+
+
+class Scheduled(Protocol):
+    """What is asked of a schedule (`attnlab.runs.schedule.Schedule`) that the verdict may end."""
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def evaluations(self) -> tuple[int, ...]: ...
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
+
+
+ScheduleType = TypeVar("ScheduleType", bound=Scheduled)
+
+
+def may_give_up(spec: RunSettings, schedule: Scheduled) -> bool:
     """Whether a run can be ended by the verdict: one that it knows, and of which step 200 is the end that counts."""
     return schedule.steps == BY and {*STEPS} <= {*schedule.evaluations} and chance_of(spec) is not None
 
 
-def giving_up(spec: RunSpec, schedule: Schedule) -> Schedule:
+def giving_up(spec: RunSettings, schedule: ScheduleType) -> ScheduleType:
     """The same schedule, ended once the verdict gives the run up."""
     if not may_give_up(spec, schedule):
         raise UsageError(
             f"Run {spec.id} cannot be ended by the early verdict, which is about P3's network on copying, measured "
             f"every {BACK} updates up to step {BY}."
         )
-    return schedule.model_copy(update={"give_up": chance_of(spec)})
+    return schedule.model_copy(update={"give_up": stop_rule(spec)})

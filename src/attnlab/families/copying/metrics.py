@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 
 from attnlab.data.batch import PairBatch
+from attnlab.measures.top import top_share
 from attnlab.models.seq2seq import Prediction
-
-Row = dict[str, float]
+from attnlab.protocols import Row
 
 
 def pair_metrics(prediction: Prediction, batch: PairBatch) -> Row:
@@ -36,21 +36,6 @@ def pair_metrics(prediction: Prediction, batch: PairBatch) -> Row:
             measured["probe_mean"] = prediction.lexical.gather(-1, at).squeeze(-1).exp()
             measured["probe_entropy"] = torch.special.entr(prediction.lexical.softmax(-1)).sum(-1)
     return {name: float(values[inside].double().mean()) for name, values in measured.items()}
-
-
-def top_share(field: Tensor, position: Tensor) -> Tensor:
-    """For each output word, 1 if ``position`` has the largest value of ``field``, 0 if not: (batch, target).
-
-    Positions that tie for the largest value share the 1, which is what breaking ties at random gives on average: a
-    uniform field scores 1/L. A position outside the input scores 0. ``field``: (batch, target, source), ``position``:
-    (target,), or (batch, target) where it differs between examples.
-    """
-    source = field.shape[-1]
-    largest = field == field.amax(-1, keepdim=True)
-    known = (position >= 0) & (position < source)
-    at = position.clamp(0, source - 1).expand(field.shape[:2]).unsqueeze(-1)
-    hit = largest.gather(-1, at).squeeze(-1) & known
-    return hit.double() / largest.sum(-1)
 
 
 def _inside(batch: PairBatch) -> Tensor:

@@ -2,23 +2,23 @@
 
 import pyarrow as pa
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnlab.families.copying.metrics import Row, top_share
+from attnlab.families.base import BaseProblem
+from attnlab.families.copying.spec import CopyingSpec, PairProxySpec
+from attnlab.measures.top import top_share
 from attnlab.models.proxy import Bags, Proxy
-from attnlab.runs.model_spec import PairProxySpec
-from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec
+from attnlab.protocols import Row, RunSettings
 from attnlab.seeds import numpy_generator
 
 
-class PairProxyProblem:
+class PairProxyProblem(BaseProblem):
     """Mean negative log-likelihood of all output words, each predicted from the bag of its input's words.
 
     End symbols are left out: they stand in every pair, on both sides, and tell nothing about words.
     """
 
-    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
         assert isinstance(spec.task, CopyingSpec)
         assert isinstance(spec.model, PairProxySpec)
         assert spec.batch is not None
@@ -26,9 +26,6 @@ class PairProxyProblem:
         self.task = spec.task.build()
         words = self.task.distribution.words
         self.model: Proxy = spec.model.build(words, words, spec.init_seed).to(device)
-
-    def trained_parameters(self) -> dict[str, nn.Parameter]:
-        return dict(self.model.named_parameters())
 
     def loss(self, step: int) -> Tensor:
         source, target, _ = self._pairs(self.batch, "training", step)
@@ -44,12 +41,12 @@ class PairProxyProblem:
         by the mean over positions.
         """
         source, target, position = self._pairs(self.spec.evaluation_batch, "evaluation", step)
-        told = self._log_probabilities(source)
+        log_probabilities = self._log_probabilities(source)
         beta = self.model.theta()[source.unsqueeze(1), target.unsqueeze(2)].double()  # (batch, target, source)
         at = position.expand(target.shape).unsqueeze(2)  # (batch, target, 1)
         measured = {
-            "loss": -told.gather(1, target),
-            "accuracy": told.argmax(1, keepdim=True) == target,
+            "loss": -log_probabilities.gather(1, target),
+            "accuracy": log_probabilities.argmax(1, keepdim=True) == target,
             "probe_accuracy": top_share(beta, position),
             "probe_mean": beta.gather(2, at),
             "probe_spread": beta.std(2, correction=0) / beta.mean(2),
@@ -72,5 +69,5 @@ class PairProxyProblem:
         """(batch, words)"""
         count, length = source.shape
         offsets = torch.arange(0, count * length + 1, length, device=source.device)
-        told: Tensor = self.model(Bags(source.flatten(), offsets))
-        return told
+        log_probabilities: Tensor = self.model(Bags(source.flatten(), offsets))
+        return log_probabilities

@@ -1,9 +1,8 @@
 """What a run does against a start that would fail.
 
 All of it is a function of seeds and step alone, as a run's batches are, so a run with a remedy resumes as exactly as
-one without. A mirrored read-out changes the start, a warm start and an alignment loss what is gone down, and the
-problem asks for them; a warm-up and fresh attention change the state between two updates, and the loop does so before
-an update.
+one without. A mirrored read-out changes the start, a warm start and an alignment loss what is gone down, a warm-up and
+fresh attention the state between two updates.
 """
 
 from dataclasses import dataclass
@@ -12,25 +11,23 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.data.batch import PairBatch, PairTask
-from attnlab.families.copying.remedy_spec import (
+from attnlab.families.copying.spec import (
     AlignmentLossSpec,
+    CopyingSpec,
     FreshAttentionSpec,
     MirroredReadoutSpec,
+    Seq2SeqSpec,
     WarmStartSpec,
     WarmUpSpec,
-    on_other,
 )
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.runs.descent import Optimiser
-from attnlab.runs.model_spec import Seq2SeqSpec
-from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import CopyingSpec
+from attnlab.protocols import Optimiser, RunSettings
 from attnlab.seeds import numpy_generator
 
 # --- the start
 
 
-def begin(spec: RunSpec, model: Seq2Seq) -> Seq2Seq:
+def begin(spec: RunSettings, model: Seq2Seq) -> Seq2Seq:
     """The network as it is before the first update, given as it was drawn."""
     if isinstance(spec.remedy, MirroredReadoutSpec):
         model.readout.mirror()
@@ -40,12 +37,12 @@ def begin(spec: RunSpec, model: Seq2Seq) -> Seq2Seq:
 # --- what is gone down
 
 
-def task_at(spec: RunSpec, task: PairTask, step: int) -> PairTask:
+def task_at(spec: RunSettings, task: PairTask, step: int) -> PairTask:
     """What update number ``step`` sees: ``task``, that of the spec, unless a warm start says otherwise."""
     remedy = spec.remedy
     if isinstance(remedy, WarmStartSpec) and step < remedy.updates:
         assert isinstance(spec.task, CopyingSpec)
-        return on_other(spec.task, remedy.distribution)
+        return spec.task.on(remedy.distribution)
     return task
 
 
@@ -72,7 +69,7 @@ class AlignmentLoss:
         return -self.weight * (alignment[:, None] * attention.clamp_min(tiny).log()).sum(-1).mean()
 
 
-def make_alignment_loss(spec: RunSpec, device: torch.device | str) -> AlignmentLoss | None:
+def make_alignment_loss(spec: RunSettings, device: torch.device | str) -> AlignmentLoss | None:
     """The alignment loss of the spec, if it has one: IBM Model 1 is trained on its sample."""
     remedy = spec.remedy
     if not isinstance(remedy, AlignmentLossSpec):
@@ -81,7 +78,7 @@ def make_alignment_loss(spec: RunSpec, device: torch.device | str) -> AlignmentL
     from attnlab.theory.ibm1 import train_ibm1
 
     assert isinstance(spec.task, CopyingSpec)
-    task = spec.task.build() if remedy.distribution is None else on_other(spec.task, remedy.distribution)
+    task = spec.task.build() if remedy.distribution is None else spec.task.on(remedy.distribution)
     sample = task.batch(remedy.pairs, numpy_generator(spec.data_seed, "alignment"))
     pairs = SentencePairs.from_ids(sample.source.numpy(), sample.target.numpy(), task.vocabulary)
     table = train_ibm1(pairs, iterations=remedy.iterations).table.dense()
@@ -91,7 +88,7 @@ def make_alignment_loss(spec: RunSpec, device: torch.device | str) -> AlignmentL
 # --- what changes between updates
 
 
-def before_update(spec: RunSpec, step: int, model: nn.Module, optimiser: Optimiser) -> None:
+def before_update(spec: RunSettings, step: int, model: nn.Module, optimiser: Optimiser) -> None:
     """What the spec's remedy does before update number ``step``.
 
     A checkpoint of ``step`` holds what was there before it, so a run that goes on from there does it again.
@@ -106,7 +103,7 @@ def before_update(spec: RunSpec, step: int, model: nn.Module, optimiser: Optimis
 
 
 @torch.no_grad()
-def _renew(seed: int, spec: RunSpec, model: nn.Module, optimiser: Optimiser) -> None:
+def _renew(seed: int, spec: RunSettings, model: nn.Module, optimiser: Optimiser) -> None:
     assert isinstance(spec.model, Seq2SeqSpec)
     assert isinstance(model, Seq2Seq)
     words = len(model.source_embedding)

@@ -11,15 +11,17 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from attnlab.families.copying.remedy_spec import (
+from attnlab.families.copying.spec import (
     AlignmentLossSpec,
+    CopyingSpec,
     FreshAttentionSpec,
     MirroredReadoutSpec,
+    PermutationsSpec,
+    SelectionsSpec,
+    Seq2SeqSpec,
     WarmStartSpec,
     WarmUpSpec,
 )
-from attnlab.runs.model_spec import Seq2SeqSpec
-from attnlab.runs.task_spec import CopyingSpec, PermutationsSpec, SelectionsSpec
 
 ANEW = 100
 """The step at which attention starts anew."""

@@ -2,28 +2,29 @@
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from attnlab.families.copying.metrics import Row, top_share
+from attnlab.data.text_batches import POSITIONS
+from attnlab.families.base import BaseProblem
+from attnlab.families.keyword.spec import KeywordSpec
 from attnlab.families.keyword.task import KeywordBatch
+from attnlab.families.texts.spec import ClassifierSpec
+from attnlab.measures.top import top_share
 from attnlab.models.classifier import Classifier
 from attnlab.models.trained import choose_trained
 from attnlab.probes.mean_state import explained_share, word_shares
-from attnlab.probes.texts import POSITIONS
-from attnlab.runs.model_spec import ClassifierSpec
-from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import KeywordSpec
+from attnlab.protocols import Row, RunSettings
 from attnlab.seeds import numpy_generator
 
 ENOUGH = 10
 """Sequences for each word below which no linear map from words to mean states is fitted."""
 
 
-class KeywordProblem:
+class KeywordProblem(BaseProblem):
     """Mean negative log-likelihood of the right classes of a fresh batch of sequences."""
 
-    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
         assert isinstance(spec.task, KeywordSpec)
         assert isinstance(spec.model, ClassifierSpec)
         assert spec.batch is not None
@@ -31,10 +32,7 @@ class KeywordProblem:
         self.task = spec.task.build()
         names = tuple(str(word + 1) for word in range(self.task.words))
         self.model: Classifier = spec.model.build(names, 2, spec.init_seed).to(device)
-        self._trained = choose_trained(self.model, self.model.score_parameters(), spec.train)
-
-    def trained_parameters(self) -> dict[str, nn.Parameter]:
-        return self._trained
+        choose_trained(self.model, self.model.score_parameters(), spec.train)
 
     def loss(self, step: int) -> Tensor:
         batch = self.task.batch(self.batch, self._generator("training", step)).to(self.device)
@@ -50,9 +48,6 @@ class KeywordProblem:
         batch = self.task.draw(labels, self._generator("evaluation", step)).to(self.device)
         self.model.eval()
         return keyword_metrics(self.model, batch)
-
-    def fields(self) -> None:
-        """Nothing: the row has every position that is asked about."""
 
     def _generator(self, purpose: str, step: int) -> np.random.Generator:
         return numpy_generator(self.spec.data_seed, purpose, step)

@@ -5,20 +5,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from attnlab.data.batch import Bags
 from attnlab.data.labelled_text import Corpus
-from attnlab.families.copying.metrics import Row
+from attnlab.data.text_batches import padded
+from attnlab.families.base import BaseProblem
+from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
 from attnlab.models.classifier import Classifier, log_probabilities
 from attnlab.models.proxy import TextProxy
 from attnlab.models.trained import choose_trained
-from attnlab.probes.texts import padded, text_fields
-from attnlab.runs.model_spec import ClassifierSpec, ProxySpec
-from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import LabelledTextSpec
+from attnlab.probes.texts import text_fields
+from attnlab.protocols import Row, RunSettings
 from attnlab.seeds import numpy_generator
 
 SPLITS = ("valid", "train")
@@ -47,10 +47,10 @@ def evaluated(corpus: Corpus, most: int) -> dict[str, Bags]:
     return {"valid": drawn(corpus.valid, "validation sample"), "train": drawn(corpus.train, "training sample")}
 
 
-class ClassifierProblem:
+class ClassifierProblem(BaseProblem):
     """Mean negative log-likelihood of the right classes of a batch of texts."""
 
-    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
         assert isinstance(spec.task, LabelledTextSpec)
         assert isinstance(spec.model, ClassifierSpec)
         corpus = spec.task.build()
@@ -58,11 +58,8 @@ class ClassifierProblem:
         self.batch = len(corpus.train) if spec.batch is None else spec.batch
         self.evaluated = evaluated(corpus, spec.evaluation_batch)
         self.model: Classifier = spec.model.build(corpus.words, len(corpus.classes), spec.init_seed).to(device)
-        self._trained = choose_trained(self.model, self.model.score_parameters(), spec.train)
-        self._fields: pa.Table | None = None
-
-    def trained_parameters(self) -> dict[str, nn.Parameter]:
-        return self._trained
+        choose_trained(self.model, self.model.score_parameters(), spec.train)
+        self.uniform, self._fields = spec.model.attention == "uniform", None
 
     def loss(self, step: int) -> Tensor:
         batch = padded(self.texts, drawn_rows(len(self.texts), self.batch, self.spec.data_seed, step))
@@ -85,7 +82,7 @@ class ClassifierProblem:
             columns["split"].append(pa.array([split] * len(texts)).dictionary_encode())
             for name in ("alpha", "gamma"):
                 columns[name].append(_ragged(getattr(fields, name)))
-        if self.spec.model.kind == "classifier" and self.spec.model.attention == "uniform":
+        if self.uniform:
             del columns["alpha"]  # 1/L everywhere
         self._fields = pa.table({name: pa.chunked_array(parts) for name, parts in columns.items()})
         return row
@@ -96,10 +93,10 @@ class ClassifierProblem:
         return kept
 
 
-class ProxyProblem:
+class ProxyProblem(BaseProblem):
     """The same loss for the bag-of-words proxy."""
 
-    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
         assert isinstance(spec.task, LabelledTextSpec)
         assert isinstance(spec.model, ProxySpec)
         corpus = spec.task.build()
@@ -107,9 +104,6 @@ class ProxyProblem:
         self.batch = len(corpus.train) if spec.batch is None else spec.batch
         self.evaluated = evaluated(corpus, spec.evaluation_batch)
         self.model: TextProxy = spec.model.build(len(corpus.words), len(corpus.classes), spec.init_seed).to(device)
-
-    def trained_parameters(self) -> dict[str, nn.Parameter]:
-        return dict(self.model.named_parameters())
 
     def loss(self, step: int) -> Tensor:
         rows = drawn_rows(len(self.texts), self.batch, self.spec.data_seed, step)

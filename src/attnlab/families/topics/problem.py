@@ -5,31 +5,34 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.data.batch import Bags
-from attnlab.errors import UsageError
-from attnlab.families.copying.metrics import Row
+from attnlab.families.base import BaseProblem
+from attnlab.families.topics.spec import SstSpec, TopicModelSpec, TopicsSpec
 from attnlab.families.topics.task import Split, split
 from attnlab.models.bag_attention import BagIndex, FoundLoss, bag_sum, index_bags
 from attnlab.models.topic import TopicModel, mean_loss, one_hot
-from attnlab.runs.model_spec import TopicModelSpec
-from attnlab.runs.spec import RunSpec
-from attnlab.runs.task_spec import SstSpec, TopicsSpec
+from attnlab.models.trained import choose_trained
+from attnlab.protocols import Row, RunSettings
 from attnlab.seeds import numpy_generator
 
 QUANTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
 """Percentiles of the non-topic words' scores and norms that an evaluation tells."""
 
 
-class BagProblem:
+class BagProblem(BaseProblem):
     """P1's classifier on bags of words: mean cross-entropy over all training sentences, or over drawn ones."""
 
-    def __init__(self, spec: RunSpec, data: Split, vocabulary: int, classes: int, device: torch.device | str) -> None:
+    def __init__(
+        self, spec: RunSettings, data: Split, vocabulary: int, classes: int, device: torch.device | str
+    ) -> None:
         assert isinstance(spec.model, TopicModelSpec)
         self.spec, self.device, self.vocabulary = spec, device, vocabulary
         self.model: TopicModel = spec.model.build(vocabulary, classes, spec.init_seed).to(device)
-        self._trained = choose_trained(self.model, spec)
+        key, query, embedding = self.model.key, self.model.query, self.model.embedding
+        frozen = [query] * (not spec.model.train_query) + [embedding] * (not spec.model.train_embedding)
+        choose_trained(self.model, [key, query], spec.train, frozen)
         self.train_bags, self.valid_bags, self.test_bags = (
             part.to(device) for part in (data.train, data.valid, data.test)
         )
@@ -37,9 +40,6 @@ class BagProblem:
         self.valid_index, self.test_index = (
             self._index(bags) if len(bags) else None for bags in (self.valid_bags, self.test_bags)
         )
-
-    def trained_parameters(self) -> dict[str, nn.Parameter]:
-        return self._trained
 
     def loss(self, step: int) -> Tensor | FoundLoss:
         bags, index, right = self.train_bags, self.train_index, self.train_right
@@ -62,7 +62,7 @@ class BagProblem:
 class TopicProblem(BagProblem):
     """On P1's synthetic task, where topic words are known."""
 
-    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
         assert isinstance(spec.task, TopicsSpec)
         self.task = spec.task.build(spec.data_seed)
         data = split(self.task.draw(spec.task.sentences, numpy_generator(spec.data_seed, "sentences")))
@@ -77,14 +77,11 @@ class TopicProblem(BagProblem):
             _, row["test_accuracy"] = self._measured(self.test_index, self.test_bags.labels)
         return row
 
-    def fields(self) -> None:
-        """Nothing: the row has every topic word."""
-
 
 class SstProblem(BagProblem):
     """On the Stanford Sentiment Treebank, where every word may be one that tells the class."""
 
-    def __init__(self, spec: RunSpec, device: torch.device | str = "cpu") -> None:
+    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
         assert isinstance(spec.task, SstSpec)
         corpus = spec.task.build()
         super().__init__(spec, corpus.split, len(corpus.words), corpus.classes, device)
@@ -105,28 +102,6 @@ class SstProblem(BagProblem):
         """``score`` and ``norm`` of every word, by id."""
         norms = self.model.embedding.norm(dim=1)
         return pa.table({"score": self.model.scores().cpu().numpy(), "norm": norms.cpu().numpy()})
-
-
-def choose_trained(model: TopicModel, spec: RunSpec) -> dict[str, nn.Parameter]:
-    """Freeze what the spec leaves alone and return the rest by name; a fixed classifier is frozen from the start."""
-    assert isinstance(spec.model, TopicModelSpec)
-    frozen = set()
-    if spec.train == "all-but-attention":
-        frozen |= {"key", "query"}
-    if not spec.model.train_query:
-        frozen.add("query")
-    if not spec.model.train_embedding:
-        frozen.add("embedding")
-    chosen = {}
-    for name, parameter in model.named_parameters():
-        of_attention = name in ("key", "query")
-        if name in frozen or (spec.train == "attention-only" and not of_attention):
-            parameter.requires_grad_(False)
-        if parameter.requires_grad:
-            chosen[name] = parameter
-    if not chosen:
-        raise UsageError(f"train = {spec.train} leaves no parameter to train in this model.")
-    return chosen
 
 
 @dataclass(frozen=True)

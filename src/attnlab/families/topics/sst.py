@@ -1,13 +1,10 @@
 """The Stanford Sentiment Treebank as P1 reads it: whole sentences, lower-cased, without punctuation, as bags of words.
 
-Read from the official bracketed trees ``{train,dev,test}.txt`` (or ``.txt.gz``), whose outermost label is the
-sentence's.
+Read from the official bracketed trees ``{train,dev,test}.txt`` (or ``.txt.gz``): see `attnlab.data.corpora.sst`.
 """
 
-import gzip
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,14 +12,14 @@ from typing import Literal
 import torch
 
 from attnlab.data.batch import Bags
+from attnlab.data.corpora.corpus import first
+from attnlab.data.corpora.sst import MIDDLE, read_trees
 from attnlab.errors import UsageError
 from attnlab.families.topics.task import Split
 
 Classes = Literal[2, 5]
 PAD = "$pad$"
 
-_LEAF = re.compile(r"\(\d ([^()]+)\)")
-_ROOT = re.compile(r"\(([0-4]) ")
 _PUNCTUATION = re.compile(r"[^\w\s]")
 
 
@@ -56,7 +53,7 @@ def read_sst(folder: Path, classes: Classes, *, padded: bool = False) -> Corpus:
     any other: as released.
     """
     ids: dict[str, int] = {}
-    parts = [_sentences(_open(folder, name), classes) for name in ("train", "dev", "test")]
+    parts = [_sentences(folder, name, classes) for name in ("train", "dev", "test")]
     numbered = [
         [([ids.setdefault(word, len(ids)) for word in words], label) for words, label in part] for part in parts
     ]
@@ -67,30 +64,18 @@ def read_sst(folder: Path, classes: Classes, *, padded: bool = False) -> Corpus:
     return Corpus(tuple(ids), Split(*(_bags(part) for part in numbered)), classes)
 
 
-def _open(folder: Path, name: str) -> Iterator[tuple[Path, int, str]]:
-    """The lines of a split, each with its file and number."""
-    for path in (folder / f"{name}.txt", folder / f"{name}.txt.gz"):
-        if path.is_file():
-            opened = gzip.open if path.suffix == ".gz" else open
-            with opened(path, "rt", encoding="utf-8") as lines:
-                yield from ((path, number, line) for number, line in enumerate(lines, 1) if line.strip())
-            return
-    raise UsageError(f"{folder} has no {name}.txt or {name}.txt.gz; the treebank's trees are needed there.")
-
-
-def _sentences(lines: Iterator[tuple[Path, int, str]], classes: Classes) -> list[tuple[list[str], int]]:
-    """Words and label of every sentence that the task has."""
+def _sentences(folder: Path, name: str, classes: Classes) -> list[tuple[list[str], int]]:
+    """Words and label of every sentence of a split that the task has."""
+    path = first(folder, f"{name}.txt")
+    if path is None:
+        raise UsageError(f"{folder} has no {name}.txt or {name}.txt.gz; the treebank's trees are needed there.")
     sentences = []
-    for path, number, line in lines:
-        root = _ROOT.match(line)
-        text = " ".join(_LEAF.findall(line)).lower()
-        words = _PUNCTUATION.sub("", text).split()
-        if root is None or not words:
-            raise UsageError(f"{path}, line {number} is no labelled tree such as (3 (2 good) (2 film)): {line[:40]!r}.")
-        label = int(root[1])
-        if classes == 2 and label == 2:
-            continue
-        sentences.append((words, label if classes == 5 else int(label > 2)))
+    for tree in read_trees(path):
+        words = _PUNCTUATION.sub("", " ".join(tree.leaves).lower()).split()
+        if not words:
+            raise UsageError(f"{tree.place} is a sentence without a word: {' '.join(tree.leaves)[:40]!r}.")
+        if classes == 5 or tree.label != MIDDLE:
+            sentences.append((words, tree.label if classes == 5 else int(tree.label > MIDDLE)))
     return sentences
 
 

@@ -106,7 +106,7 @@ class Finding:
         try:
             return TypeAdapter(cls).validate_json(json.dumps(entry), strict=True)
         except ValidationError as error:
-            raise UsageError(f"This is no finding: {_first_mistake(error)}.") from None
+            raise UsageError(f"This is no finding: {first_mistake(error)}.") from None
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def read_claims(text: str, experiment: str = "") -> tuple[Claim, ...]:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"The {where} is not TOML: {error}.") from None
     except ValidationError as error:
-        raise UsageError(f"The {where} is wrong at {_first_mistake(error)}.") from None
+        raise UsageError(f"The {where} is wrong at {first_mistake(error)}.") from None
     for claim in claims:
         for field, value in vars(claim).items():
             texts = (value,) if isinstance(value, str) else value
@@ -292,7 +292,7 @@ def _read_result(path: Path, experiment: str, preset: Preset) -> tuple[Finding, 
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except ValidationError as error:
-        raise UsageError(f"{path} is no whole result ({_first_mistake(error)}); run the experiment again.") from None
+        raise UsageError(f"{path} is no whole result ({first_mistake(error)}); run the experiment again.") from None
     if (result.experiment, result.preset) != (experiment, preset):
         raise UsageError(f"{path} is a result of {result.experiment} at {result.preset}; it stands in the wrong place.")
     own = [claim.id for claim in load_claims() if experiment in claim.experiments]
@@ -302,7 +302,8 @@ def _read_result(path: Path, experiment: str, preset: Preset) -> tuple[Finding, 
     return result.claims
 
 
-def _first_mistake(error: ValidationError) -> str:
+def first_mistake(error: ValidationError) -> str:
+    """Where the first mistake is and what it is."""
     first = error.errors(include_url=False)[0]
     place = ".".join(map(str, first["loc"]))
     return f"{place}: {first['msg']}" if place else first["msg"]

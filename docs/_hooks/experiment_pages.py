@@ -1,0 +1,128 @@
+"""One page for each experiment, made from the README.md in its folder when the documentation is built.
+
+The tables of claims and settings come from the code and the committed results, so they are never out of date. Links are
+written so that they work where the files are; here they are turned into links between pages.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from attnlab.lab.claims import PRESETS, VERDICTS, Decision, decide
+from attnlab.lab.experiment import Experiment
+from attnlab.lab.registry import EXPERIMENTS
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ROOT / "src" / "attnlab" / "experiments"
+FIGURE = re.compile(r"\((?:\.\./)+(results/[\w./-]+\.svg)\)")
+README = re.compile(r"\((?:\.\./)+(?:src/attnlab/experiments/)?(\w+)/README\.md")
+PAGE = re.compile(r"\((?:\.\./)+docs/")
+CLAIMS, SETTINGS = "<!-- claims -->", "<!-- settings -->"
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Fill the section Experiments of the navigation, in the order of the registry."""
+    pages = [{name: f"experiments/{name}.md"} for name in EXPERIMENTS]
+    config.nav = [{"Experiments": pages} if entry == "Experiments" else entry for entry in config.nav or []]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages and the figures that any page shows."""
+    for name in EXPERIMENTS:
+        page = f"experiments/{name}.md"
+        if old := files.get_file_from_path(page):
+            files.remove(old)
+        files.append(File.generated(config, page, content=written(name)))
+    texts = [file.content_string for file in files.documentation_pages()]
+    for figure in sorted({figure for text in texts for figure in FIGURE.findall(text)}):
+        files.append(File.generated(config, _place(figure), abs_src_path=str(ROOT / figure)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Fill in the tables and turn links between files into links between pages."""
+    up = "../" * page.file.src_uri.count("/")
+    if CLAIMS in markdown:
+        name = Path(page.file.src_uri).stem if up else ""
+        own = [one for one in decisions() if name in one.experiment.split(", ")]
+        markdown = markdown.replace(CLAIMS, claims_table(own) if name else all_claims())
+    if SETTINGS in markdown:
+        markdown = markdown.replace(SETTINGS, settings_table(EXPERIMENTS[Path(page.file.src_uri).stem]))
+    markdown = FIGURE.sub(lambda match: f"({up}{_place(match[1])})", markdown)
+    markdown = README.sub(lambda match: f"({up}experiments/{match[1].replace('_', '-')}.md", markdown)
+    return PAGE.sub(f"({up}", markdown)
+
+
+def written(name: str) -> str:
+    """The page of an experiment as it is written, or a note that it is not."""
+    path = FOLDERS / name.replace("-", "_") / "README.md"
+    return path.read_text(encoding="utf-8") if path.is_file() else f"# {name}\n\n{name} has no README.md yet.\n"
+
+
+@cache
+def decisions() -> list[Decision]:
+    """Every claim with its verdict after the committed results."""
+    return decide(ROOT / "results")
+
+
+def _place(figure: str) -> str:
+    """Where a figure of the results is in the documentation."""
+    return "figures/" + figure.removeprefix("results/").replace("/", "-")
+
+
+def claims_table(decisions: list[Decision]) -> str:
+    """What is claimed, by whom, and what came out."""
+    rows = [("claim", "source", "verdict", "effect", "95 % interval")]
+    for one in decisions:
+        interval = f"{one.interval[0]:.3g} to {one.interval[1]:.3g}" if one.interval else ""
+        effect = "" if one.effect is None else f"{one.effect:.3g}"
+        rows.append((f"**{one.id}**: {one.statement}", one.source, one.verdict, effect, interval))
+    return _table(rows) if decisions else "It decides no claim of the papers."
+
+
+def all_claims() -> str:
+    """Every claim on its own line, and how many there are of each verdict."""
+    rows, built = [("claim", "verdict", "experiment")], set(EXPERIMENTS)
+    for one in decisions():
+        names = one.experiment.split(", ")
+        links = [f"[{name}](experiments/{name}.md)" if name in built else name for name in names]
+        rows.append((f"**{one.id}**: {one.statement}", one.verdict, ", ".join(links)))
+    counts = Counter(one.verdict for one in decisions())
+    tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
+    return f"{len(decisions())} claims: {tally}.\n\n{_table(rows)}"
+
+
+def settings_table(experiment: Experiment) -> str:
+    """Its settings: how many seeds each preset runs, and for how many updates."""
+    rows: list[tuple[Any, ...]] = [("setting", *(f"{preset}: seeds, updates" for preset in PRESETS))]
+    settings = {preset: {one.name: one for one in experiment.settings_at(preset)} for preset in PRESETS}
+    names = dict.fromkeys(name for named in settings.values() for name in named)
+    rows += [(name, *(_cell(settings[preset].get(name), preset) for preset in PRESETS)) for name in names]
+    return _table(rows)
+
+
+def _cell(setting: Any, preset: Any) -> str:
+    if setting is None:
+        return ""
+    seeds = setting.seeds.get(preset, 0)
+    count = seeds if isinstance(seeds, int) else len(seeds)
+    return f"{count}, {setting.schedule_at(preset).steps}" if count else "none"
+
+
+def _table(rows: list[tuple[Any, ...]]) -> str:
+    return "\n".join(_lines(rows))
+
+
+def _lines(rows: list[tuple[Any, ...]]) -> Iterator[str]:
+    for number, row in enumerate(rows):
+        yield "| " + " | ".join(str(cell).replace("|", r"\|") for cell in row) + " |"
+        if number == 0:
+            yield "|" + "---|" * len(row)

@@ -1,0 +1,123 @@
+"""All agreements of P3's Table 1 on one corpus, text by text, for every pair of runs and every evaluation."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from attnlab.experiments.texts.corpora import TextRuns, curve_of, steps_of
+from attnlab.fields import ScoreField
+from attnlab.measures.series import Series, compared, mean_over_pairs
+from attnlab.measures.xi import XiInterval, drawn_texts, xi_interval
+from attnlab.probes.influence import influence
+from attnlab.stats.bootstrap import Floats, interval_over_seeds, means_of_drawn, percentiles
+from attnlab.stats.ranks import spearman
+
+COLUMNS = ("alpha, beta_uf", "beta_uf, beta_px", "delta, beta_uf", "alpha, beta")
+"""The agreements that are the table's columns, each beside its xi."""
+SEEDS_AGREE = "alpha, alpha(step)"
+"""The agreement that xi is read off: a reference run's attention with a comparison run's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Agreements:
+    """Everything that Table 1 has, over the texts of one split.
+
+    ``chance`` (texts,): A's exact chance level. ``accuracy`` (comparison runs, steps): their performance.
+    """
+
+    split: str
+    series: dict[str, Series]
+    chance: Floats
+    accuracy: Floats
+
+    def seeds_agree(self, measure: str = "expected") -> Floats:
+        """A(alpha, alpha(step)), mean over texts and references: (comparison runs, steps)."""
+        series, runs = self.series[SEEDS_AGREE], len(self.accuracy)
+        mean: Floats = series.curve(measure).reshape(-1, runs, len(series.steps)).mean(axis=0)
+        return mean
+
+    def followed(self, measure: str = "expected") -> Floats:
+        """A(alpha, alpha(step)) text by text, mean over all pairs of runs: (steps, texts)."""
+        return mean_over_pairs(self.series[SEEDS_AGREE].values[measure])
+
+    def rises_together(self) -> tuple[list[float], tuple[float, float] | None]:
+        """Spearman's correlation of A(alpha, alpha(step)) and accuracy up to a comparison run's best evaluation.
+
+        Of each run that has three evaluations up to there and a correlation; and the interval of their mean: over runs,
+        or over examples where there is one run. None where there is one text, too.
+        """
+        values: list[float] = []
+        for agree, accuracy in zip(self.seeds_agree(), self.accuracy, strict=True):
+            upto = int(accuracy.argmax()) + 1
+            if upto >= 3:
+                values.append(float(spearmanr(agree[:upto], accuracy[:upto]).statistic))
+        known = [value for value in values if np.isfinite(value)]
+        if not known:
+            return known, None
+        if len(self.accuracy) > 1:
+            interval = interval_over_seeds(known)
+            return known, None if interval is None else (interval.low, interval.high)
+        followed, (accuracy,) = self.followed(), self.accuracy
+        texts, upto = followed.shape[1], int(accuracy.argmax()) + 1
+        if texts == 1:
+            return known, None
+        curves = means_of_drawn(followed[:upto], drawn_texts(texts, "rises together"))  # (resamples, steps)
+        correlations = spearman(curves, np.broadcast_to(accuracy[:upto], curves.shape))
+        return known, percentiles(np.nan_to_num(correlations))  # a constant curve does not rise
+
+    def xi(self, name: str, measure: str, best: float) -> XiInterval:
+        """An agreement read as performance; ``best``: xi*, which an agreement never exceeded is read as."""
+        return xi_interval(
+            self.series[SEEDS_AGREE].steps,
+            self.seeds_agree(measure),
+            self.accuracy,
+            self.series[name].at_best(measure),
+            self.followed(measure),
+            best=best,
+            name=name,
+        )
+
+
+def compare_runs(runs: TextRuns, split: str) -> Agreements:
+    """Read the fields of all runs and compare them; each field is read once, since they are large."""
+    references, uniforms, comparisons = (runs.of(role) for role in ("reference", "uniform", "comparison"))
+    alphas = runs.alphas(split)
+    deltas = [influence(runs.model(run), runs.texts[split]) for run in references]
+    # The released code turns the sign of delta round.
+    turned = [ScoreField(-delta.values, delta.offsets) for delta in deltas]
+    px, ibm = runs.beta_px(split), runs.beta_ibm(split)
+    steps = steps_of(uniforms[0])
+    values: dict[str, dict[int, list[dict[str, Floats]]]] = {}  # by name, pair of runs, step
+
+    def compare(name: str, pair: int, u: ScoreField, v: ScoreField) -> None:
+        values.setdefault(name, {}).setdefault(pair, []).append(compared(u, v))
+
+    for number, run in enumerate(uniforms):
+        for step in steps:
+            beta_uf = runs.field(run, step, split, "gamma")
+            for other in range(len(references)):
+                pair = other * len(uniforms) + number
+                compare("alpha, beta_uf", pair, alphas[other], beta_uf)
+                compare("delta, beta_uf", pair, deltas[other], beta_uf)
+                compare("-delta, beta_uf", pair, turned[other], beta_uf)
+            compare("beta_uf, beta_px", number, beta_uf, px)
+            compare("beta_px, beta_uf", number, px, beta_uf)
+            compare("beta_uf, beta_ibm", number, beta_uf, ibm)
+    for number, run in enumerate(comparisons):
+        for step in steps:
+            alpha, beta = (runs.field(run, step, split, name) for name in ("alpha", "gamma"))
+            for other in range(len(references)):
+                pair = other * len(comparisons) + number
+                compare("alpha, beta", pair, alphas[other], beta)
+                compare(SEEDS_AGREE, pair, alphas[other], alpha)
+    for other, alpha in enumerate(alphas):
+        compare("alpha, alpha_ibm", other, alpha, ibm)
+    compare("beta_px, beta_ibm", 0, px, ibm)
+    performance = "accuracy" if split == "valid" else "train_accuracy"
+    return Agreements(
+        split,
+        {name: Series.stacked(name, [pairs[k] for k in sorted(pairs)], steps) for name, pairs in values.items()},
+        runs.chance(split),
+        np.stack([curve_of(run, performance) for run in comparisons]),
+    )

@@ -1,0 +1,378 @@
+"""What the experiments on labelled texts share: the corpora, the runs on each, and what is read from these (P3 A.8).
+
+Roles of runs: the *reference* runs' attention is alpha; *comparison* runs are the same from other seeds; *uniform* runs
+have attention fixed at 1/L, and their probe is beta_uf; in *frozen* runs attention alone is trained, over a lexicon
+that stays as random as it began (A.6); the *proxy* sees bags of words (2.3).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from attnlab.data.batch import Bags
+from attnlab.data.corpora import data_folder, known_corpus
+from attnlab.errors import UsageError
+from attnlab.families.texts.problem import evaluated
+from attnlab.families.texts.reading import (
+    corpus_of,
+    labelled_pairs,
+    stored_field,
+    stored_word_scores,
+    trained_classifier,
+    word_field,
+)
+from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
+from attnlab.fields import ScoreField
+from attnlab.lab.claims import Finding, Preset
+from attnlab.lab.experiment import Experiment, Order, Setting, Table
+from attnlab.lab.outcomes import Outcome, Runs
+from attnlab.measures.agreement import random_baseline, top_agreement
+from attnlab.measures.series import Series
+from attnlab.models.classifier import Classifier
+from attnlab.runs.engine import Job
+from attnlab.runs.loop import Trained
+from attnlab.runs.optimisers import AdamSpec
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
+from attnlab.stats.bootstrap import Floats
+from attnlab.theory.counts import beta_ibm, count_table
+
+Role = Literal["reference", "comparison", "uniform", "frozen", "proxy"]
+
+ROWS = ("imdb", "ag_news", "20newsgroups", "sst", "amazon", "yelp", "sms")
+"""The corpora, in the order of the paper's table; SMS, which the paper leaves out of it, last."""
+LONG = ("imdb", "20newsgroups", "amazon", "yelp")
+"""Corpora of long texts: at ``paper`` each costs more CPU hours than a laptop has to spare."""
+PROXY_BATCH = 64
+
+SEEDS: Mapping[Role, tuple[int, ...]] = {
+    "reference": (20, 21, 22),
+    "comparison": (13, 14, 15, 16, 17),
+    "uniform": (12, 11, 10),
+    "frozen": (30, 31, 32),
+    "proxy": (20,),
+}
+"""The released code's seeds (reference 20, comparison 13 to 17, uniform 12), and ours where it has one run only. Frozen
+runs have seeds of their own: from a reference's start they would share its random states."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything: runs of each role, updates of a classifier, passes of the proxy, texts evaluated."""
+
+    runs: Mapping[Role, int]
+    steps: int
+    passes: int
+    texts: int
+
+    @property
+    def evaluations(self) -> tuple[int, ...]:
+        """A.8: at 0, 10, 50, 100, 150, 200, 250, and every 250 from there."""
+        steps = {0, 10, 50, 100, 150, 200, 250, *range(500, self.steps + 1, 250), self.steps}
+        return tuple(sorted(step for step in steps if step <= self.steps))
+
+
+SIZES: dict[Preset, Size] = {
+    "quick": Size({"reference": 1, "comparison": 1, "uniform": 1, "frozen": 1, "proxy": 1}, 250, 20, 500),
+    "reduced": Size({"reference": 1, "comparison": 1, "uniform": 1, "frozen": 1, "proxy": 1}, 2000, 60, 4000),
+    "paper": Size({"reference": 3, "comparison": 5, "uniform": 3, "frozen": 3, "proxy": 1}, 4000, 60, 4000),
+}
+
+
+# --- runs
+
+
+class TextSetting(Setting):
+    """One role's runs on one corpus at one preset."""
+
+    def job(self, seed: int, preset: Preset) -> Job:
+        return Job(f"{self.name} {seed}", self.spec(seed), self.schedule_at(preset))
+
+
+def text_setting(
+    corpus: str,
+    role: Role,
+    preset: Preset,
+    *,
+    seeds: Sequence[int] = (),
+    model: ClassifierSpec | None = None,
+    label: str = "",
+) -> TextSetting:
+    """The runs of a role; a reference run keeps the weights of its best evaluation, for influence and the like.
+
+    ``seeds``: others than the preset's. ``model``: another network than P3's. ``label``: what the runs are named after,
+    if not the corpus.
+    """
+    task, size = LabelledTextSpec(corpus=corpus, content=corpus_of(corpus).content), SIZES[preset]
+    seeds = seeds or SEEDS[role][: size.runs[role]]
+    if role == "proxy":
+        return _proxy_setting(task, seeds, preset)
+    attention = "uniform" if role == "uniform" else "learned"
+    network = (model or ClassifierSpec()).model_copy(update={"attention": attention})
+
+    def spec(seed: int) -> RunSpec:
+        return RunSpec(
+            task=task,
+            model=network,
+            train="attention-only" if role == "frozen" else "all",
+            batch=32,
+            evaluation_batch=size.texts,
+            init_seed=seed,
+            data_seed=seed,
+        )
+
+    keep: Literal["best", False] = "best" if role == "reference" else False
+    schedule = Schedule(steps=size.steps, evaluations=size.evaluations, checkpoint_every=250, keep=keep)
+    return TextSetting(f"{label or corpus} {role}", spec, {preset: seeds}, schedule)
+
+
+def _proxy_setting(task: LabelledTextSpec, seeds: Sequence[int], preset: Preset) -> TextSetting:
+    """The proxy, with the released code's rates, measured after every pass over the training texts."""
+    size = SIZES[preset]
+    a_pass = -(-len(corpus_of(task.corpus).train) // PROXY_BATCH)
+    steps = a_pass * size.passes
+
+    def spec(seed: int) -> RunSpec:
+        return RunSpec(
+            task=task,
+            model=ProxySpec(),
+            optimiser=AdamSpec(learning_rate=5e-5 if task.corpus in ("imdb", "amazon", "yelp") else 1.5e-4),
+            batch=PROXY_BATCH,
+            evaluation_batch=size.texts,
+            init_seed=seed,
+            data_seed=seed,
+        )
+
+    # A kill costs a fifth of the proxy's short training at most; its checkpoints are as large as a classifier's.
+    evaluations = tuple(range(0, steps + 1, a_pass))
+    schedule = Schedule(steps=steps, evaluations=evaluations, checkpoint_every=max(steps // 5, 1))
+    return TextSetting(f"{task.corpus} proxy", spec, {preset: seeds}, schedule)
+
+
+def corpora_at_hand(names: Sequence[str]) -> list[str]:
+    """Those of the corpora whose files are in the data folder."""
+    root = data_folder(None)
+    there = [name for name in names if known_corpus(name).find(root) is not None]
+    if not there:
+        raise UsageError(f"{root} has none of the corpora {', '.join(names)}; `attnlab data` says how to get them.")
+    return there
+
+
+class TextRuns:
+    """Finished runs on a corpus; fields are read when they are asked for and not kept: there are many."""
+
+    def __init__(self, corpus: str, preset: Preset, runs: Runs, label: str = "") -> None:
+        self.name, self.corpus = corpus, corpus_of(corpus)
+        self._runs, self._label, self._texts = runs, label or corpus, SIZES[preset].texts
+        self._last: tuple[tuple[str, int], pa.Table] | None = None
+
+    def outcomes(self, role: Role) -> Sequence[Outcome]:
+        """The runs of a role and their seeds."""
+        return self._runs[f"{self._label} {role}"]
+
+    def of(self, role: Role) -> list[Trained]:
+        """The runs of a role, in the order of their seeds."""
+        return [outcome.run for outcome in self.outcomes(role)]
+
+    def seeds(self, role: Role) -> list[int]:
+        """Their seeds."""
+        return [outcome.seed for outcome in self.outcomes(role)]
+
+    @cached_property
+    def texts(self) -> dict[str, Bags]:
+        """The texts that fields are over, by split: ``valid`` and ``train``."""
+        return evaluated(self.corpus, self._texts)
+
+    def field(self, run: Trained, step: int, split: str, name: str) -> ScoreField:
+        """``alpha`` or ``gamma`` of a classifier at an evaluation; the table read last is kept, as several follow."""
+        assert run.run is not None
+        if self._last is None or self._last[0] != (run.id, step):
+            self._last = (run.id, step), run.run.fields(step)
+        return stored_field(self._last[1], split, name)
+
+    def alphas(self, split: str = "valid") -> list[ScoreField]:
+        """The reference runs' attention at their best evaluations."""
+        return [self.field(run, best_step(run), split, "alpha") for run in self.of("reference")]
+
+    def follow(self, name: str, fixed: Sequence[ScoreField], role: Role, field: str, *, first: bool = True) -> Series:
+        """A(u, v(step)) of every field u in ``fixed`` and every run of a role, whose ``field`` is v, on the validation
+        texts; A(v(step), u) unless ``first``. Pairs are in the order of ``fixed``, then of the runs.
+        """
+        moving, texts = self.of(role), len(self.texts["valid"])
+        steps = steps_of(moving[0])
+        values = np.empty((len(fixed), len(moving), len(steps), texts))
+        for number, run in enumerate(moving):
+            for at, step in enumerate(steps):
+                v = self.field(run, step, "valid", field)
+                for other, u in enumerate(fixed):
+                    values[other, number, at] = (top_agreement(u, v) if first else top_agreement(v, u)).expected
+        return Series(name, steps, {"expected": values.reshape(-1, len(steps), texts)})
+
+    def pairs(self, role: Role) -> list[tuple[int, int]]:
+        """The seeds of every pair of a reference run and one of another role, in the order of `follow`."""
+        return [(one, other) for one in self.seeds("reference") for other in self.seeds(role)]
+
+    def accuracy(self, role: Role, metric: str = "accuracy") -> float:
+        """The best accuracy of a role's runs, mean over them."""
+        return float(np.mean([curve_of(run, metric).max() for run in self.of(role)]))
+
+    def model(self, run: Trained) -> Classifier:
+        """A reference run's network with its weights at the best evaluation."""
+        assert run.run is not None
+        spec = RunSpec.model_validate(run.run.spec())
+        assert isinstance(spec.model, ClassifierSpec)
+        return trained_classifier(spec.model, self.corpus, spec.init_seed, run.run.load(best_step(run)).tensors)
+
+    def word_scores(self, step: int | None = None) -> Floats:
+        """The proxy's scores w^T e_i at an evaluation, by default at that of lowest validation loss, as in the
+        released code: (words, 1 or classes).
+        """
+        (proxy,) = self.of("proxy")
+        assert proxy.run is not None
+        best = int(min(proxy.rows, key=lambda row: row["loss"])["step"])
+        return stored_word_scores(proxy.run.fields(best if step is None else step))
+
+    def beta_px(self, split: str) -> ScoreField:
+        """The proxy's probe at its best evaluation: every word's log-odds of the right class."""
+        return word_field(self.texts[split], self.word_scores())
+
+    def beta_ibm(self, split: str) -> ScoreField:
+        """Trans(y | x_l) from the training texts' count table (P3 4.2); alpha_ibm orders positions in the same way."""
+        counts = count_table(labelled_pairs(self.corpus.train, self.corpus))
+        return beta_ibm(counts, labelled_pairs(self.texts[split], self.corpus))
+
+    def chance(self, split: str = "valid") -> Floats:
+        """The exact chance level of A in every text: (texts,)."""
+        return random_baseline(self.texts[split].lengths.numpy())
+
+    @property
+    def majority(self) -> float:
+        """The accuracy of always saying the commonest class, on the validation texts."""
+        labels = self.texts["valid"].labels.numpy()
+        return float(np.bincount(labels).max() / len(labels))
+
+
+def steps_of(run: Trained) -> tuple[int, ...]:
+    """The steps of a run's evaluations."""
+    return tuple(int(row["step"]) for row in run.rows)
+
+
+def best_step(run: Trained) -> int:
+    """The first evaluation of highest validation accuracy: where a reference run's attention is alpha."""
+    return int(max(run.rows, key=lambda row: row["accuracy"])["step"])
+
+
+def curve_of(run: Trained, metric: str = "accuracy") -> Floats:
+    """A metric at every evaluation: (steps,)."""
+    return np.array([row[metric] for row in run.rows], dtype=np.float64)
+
+
+# --- experiments
+
+
+class TextExperiment(Experiment):
+    """An experiment on labelled texts, with a row for each corpus unless it says otherwise.
+
+    ``roles``: the runs that it needs. ``left_out``: corpora that the paper leaves out of its tables (A.9): reported,
+    and no part of a claim. For the page over all rows: ``lead``, the sentence below its title; ``main``, the table that
+    is shown over all corpora; ``columns``, those of its columns that are, and their headings (none: all); ``shown``,
+    the tables for each corpus.
+    """
+
+    rows: ClassVar[tuple[str, ...]] = ROWS
+    roles: tuple[Role, ...] = ()
+    left_out: ClassVar[tuple[str, ...]] = ("sms",)
+    lead: ClassVar[str] = ""
+    main: ClassVar[str] = ""
+    columns: ClassVar[Mapping[str, str]] = {}
+    shown: ClassVar[tuple[str, ...]] = ()
+
+    texts: TextRuns
+
+    def default_rows(self, preset: Preset) -> list[str]:
+        """SST at ``quick``, which is to end in minutes; else all corpora whose files are there, but at ``paper`` only
+        those of short texts. The long ones take days of a laptop's time there: their results are made at ``reduced``,
+        and at ``paper`` only for somebody who names them.
+        """
+        if preset == "quick":
+            return ["sst"]
+        return corpora_at_hand([name for name in ROWS if preset != "paper" or name not in LONG])
+
+    def settings_for(self, order: Order) -> Sequence[TextSetting]:
+        """Its settings, references first: they are what everything is compared with."""
+        return [text_setting(order.row, role, order.preset) for role in self.roles]
+
+    def jobs(self, order: Order) -> list[Job]:
+        settings = self.settings_for(order)
+        return [setting.job(seed, order.preset) for setting in settings for seed in setting.seeds_at(order)]
+
+    def outcomes(self, order: Order, done: Mapping[str, Trained]) -> Iterator[Outcome]:
+        for setting in self.settings_for(order):
+            for seed in setting.seeds_at(order):
+                spec = setting.spec(seed)
+                yield Outcome(setting.name, seed, done[spec.id], spec)
+
+    def measure(self, runs: Runs) -> None:
+        self.texts = TextRuns(self.order.row, self.order.preset, runs)
+
+    def findings(self) -> tuple[Finding, ...]:
+        return () if self.order.row in self.left_out else super().findings()
+
+    def seeds(self) -> dict[str, list[int]]:
+        return {role: self.texts.seeds(role) for role in self.roles}
+
+    def run_row(self, outcome: Outcome) -> dict[str, Any]:
+        best = max(outcome.run.rows, key=lambda row: row["accuracy"])
+        return {
+            "setting": outcome.setting,
+            "seed": outcome.seed,
+            "best_step": int(best["step"]),
+            "accuracy": best["accuracy"],
+            "train_accuracy": best["train_accuracy"],
+            "last_step": outcome.run.step,
+            "last_accuracy": outcome.run.rows[-1]["accuracy"],
+            "run": outcome.run.id,
+        }
+
+    def run_tables(self) -> dict[str, Table]:
+        """A line for each run. The table ``curves`` of these experiments has agreements over training."""
+        return {"runs": [self.run_row(outcome) for outcome in self.runs.all()]}
+
+    def notes(self) -> list[str]:
+        """How its runs on one corpus were made, what was left out of the corpus, and what intervals are over."""
+        counts = {role: len(self.texts.seeds(role)) for role in self.roles}
+        named = ", ".join(f"{count} {role}" for role, count in counts.items())
+        notes = [*departures(self.order.preset), *(f"{self.order.row}: {note}" for note in self.texts.corpus.notes)]
+        notes.append(
+            "One run of each role: intervals are over examples and say nothing about other seeds."
+            if set(counts.values()) == {1}
+            else f"Runs: {named}. Intervals are over examples; a text's agreement is its mean over all pairs of runs."
+        )
+        if self.order.row in self.left_out:
+            notes.append("The paper leaves SMS out of its tables (A.9): this row is reported and decides no claim.")
+        return notes
+
+    def report(self, folder: Path) -> Path:
+        from attnlab.experiments.texts.page import write_page_of_rows
+
+        return write_page_of_rows(self, folder) if self.rows else super().report(folder)
+
+
+def departures(preset: Preset) -> list[str]:
+    """Where runs on labelled texts depart from the paper or what it says, and what the preset shortened."""
+    size = SIZES[preset]
+    return [
+        r"Words are the matches of \w+, lower-cased, and those seen fewer than 3 times in training are <unk>; the "
+        "paper's own tokeniser is not known.",
+        "Embeddings start at random, as in the released code; the paper's text says GloVe.",
+        "Validation texts are at most 4000 of the test set, as in the paper; they also choose the evaluation at which "
+        "attention is read.",
+        "The last evaluation is after 4000 updates; the released code's is after 3999."
+        if preset == "paper"
+        else f"At {preset}: {size.steps} updates instead of 4000, and at most {size.texts} validation texts.",
+    ]

@@ -1,0 +1,60 @@
+"""Sequence-to-sequence runs brought to life."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from attnlab.data.batch import PairBatch, PairTask
+from attnlab.families.base import BaseProblem
+from attnlab.families.copying.metrics import pair_metrics
+from attnlab.families.copying.remedies import before_update, begin, make_alignment_loss, task_at
+from attnlab.families.copying.spec import CopyingSpec, OwnTaskSpec, Seq2SeqSpec
+from attnlab.models.seq2seq import Prediction, Seq2Seq
+from attnlab.models.trained import choose_trained
+from attnlab.protocols import Optimiser, Row, RunSettings
+from attnlab.seeds import numpy_generator, torch_generator
+
+
+class PairProblem(BaseProblem):
+    """Sequence-to-sequence training on a synthetic task: mean negative log-likelihood of all output words.
+
+    What a remedy changes of that is in `attnlab.families.copying.remedies`.
+    """
+
+    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
+        assert isinstance(spec.task, CopyingSpec | OwnTaskSpec)
+        assert isinstance(spec.model, Seq2SeqSpec)
+        assert spec.batch is not None
+        self.spec, self.device = spec, device
+        self.batch, self.dropout = spec.batch, spec.model.dropout
+        self.task = spec.task.build()
+        words = self.task.vocabulary
+        self.model: Seq2Seq = begin(spec, spec.model.build(words, words, spec.init_seed)).to(device)
+        choose_trained(self.model, self.model.attention.score_parameters(), spec.train)
+        self._alignment_loss = make_alignment_loss(spec, device)
+
+    def before_update(self, step: int, optimiser: Optimiser) -> None:
+        before_update(self.spec, step, self.model, optimiser)
+
+    def loss(self, step: int) -> Tensor:
+        batch = self._batch(task_at(self.spec, self.task, step), self.batch, "training", step)
+        self.model.train()
+        dropout = torch_generator(self.spec.data_seed, "dropout", step) if self.dropout else None
+        prediction = self._predict(batch, probe=False, generator=dropout)
+        loss = functional.nll_loss(prediction.log_probabilities.flatten(0, 1), batch.target.flatten())
+        return loss if self._alignment_loss is None else loss + self._alignment_loss(prediction.attention, batch)
+
+    @torch.no_grad()
+    def evaluate(self, step: int) -> Row:
+        batch = self._batch(self.task, self.spec.evaluation_batch, "evaluation", step)
+        self.model.eval()
+        return pair_metrics(self._predict(batch, probe=True), batch)
+
+    def _batch(self, task: PairTask, count: int, purpose: str, step: int) -> PairBatch:
+        return task.batch(count, numpy_generator(self.spec.data_seed, purpose, step)).to(self.device)
+
+    def _predict(self, batch: PairBatch, *, probe: bool, generator: torch.Generator | None = None) -> Prediction:
+        prediction: Prediction = self.model(
+            batch.source, batch.previous, targets=batch.target if probe else None, generator=generator
+        )
+        return prediction

@@ -1,0 +1,118 @@
+"""Specs of the texts family: a corpus of labelled texts, the classifier of P3 2.4, the bag-of-words proxy of P3 2.3."""
+
+from hashlib import file_digest
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import torch
+from pydantic import Field
+
+from attnlab.data.altered import remove_keywords, shuffle_labels
+from attnlab.data.corpora import data_folder
+from attnlab.data.labelled_text import Corpus, load_corpus
+from attnlab.data.vectors import read_vectors
+from attnlab.data.vocabulary import VocabularyRule
+from attnlab.errors import UsageError
+from attnlab.models.classifier import Classifier, TextAttention, TextScore
+from attnlab.models.proxy import TextProxy
+from attnlab.models.recurrent import Cell
+from attnlab.records import Count, Record, Seed, Share, Spec
+
+
+class LabelledTextSpec(Spec):
+    """A corpus of labelled texts by name: see `attnlab.data.labelled_text.load_corpus`.
+
+    ``content``: what its texts are, in 16 digits; they alone are the task's part of a run's id, and a corpus with
+    another content is refused.
+
+    The rest alters that corpus (see `attnlab.data.altered`) and is part of the id where it does: ``without_keywords``
+    that many words are removed, then a share ``shuffled`` of the training labels is, as ``shuffle_seed`` draws them.
+    """
+
+    kind: Literal["text"] = "text"
+    corpus: str
+    vocabulary: VocabularyRule = "text"
+    content: str
+    shuffled: Share = 0.0
+    shuffle_seed: Seed = 0
+    without_keywords: Annotated[int, Field(ge=0)] = 0
+
+    def identity(self) -> dict[str, Any]:
+        settings: dict[str, Any] = {"kind": self.kind, "content": self.content}
+        if self.shuffled:
+            settings |= {"shuffled": self.shuffled, "shuffle_seed": self.shuffle_seed}
+        if self.without_keywords:
+            settings["without_keywords"] = self.without_keywords
+        return settings
+
+    def build(self) -> Corpus:
+        corpus = load_corpus(self.corpus, vocabulary=self.vocabulary)
+        if corpus.content != self.content:
+            raise UsageError(
+                f"The corpus {self.corpus} has changed: its content is {corpus.content}, and the run was planned for "
+                f"{self.content}; plan it again, or bring the old files back."
+            )
+        return shuffle_labels(remove_keywords(corpus, self.without_keywords), self.shuffled, self.shuffle_seed)
+
+
+class VectorsSpec(Record):
+    """A file of word vectors in GloVe's form, below the folder that ATTNLAB_DATA names unless its path is absolute.
+
+    ``content``, 16 digits of its hash, is its part of a run's id; a file with another content is refused.
+    """
+
+    path: str
+    content: str
+
+    @classmethod
+    def of_file(cls, path: str) -> Self:
+        """The record of a file that is there."""
+        return cls(path=path, content=_content(data_folder(None) / path))
+
+    def identity(self) -> dict[str, Any]:
+        return {"content": self.content}
+
+    def read(self, words: tuple[str, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+        """The ids of those ``words`` that have a vector, and their vectors: (n,), (n, size)."""
+        path = data_folder(None) / self.path
+        if (content := _content(path)) != self.content:
+            raise UsageError(
+                f"{path} has changed: its content is {content}, and the run was planned for {self.content}."
+            )
+        vectors = read_vectors(path, words)
+        return torch.from_numpy(vectors.ids), torch.from_numpy(vectors.matrix)
+
+
+def _content(path: Path) -> str:
+    if not path.is_file():
+        raise UsageError(f"There is no file of word vectors {path}.")
+    with path.open("rb") as data:
+        return file_digest(data, "sha256").hexdigest()[:16]
+
+
+class ClassifierSpec(Spec):
+    """The network of P3 2.4: see `attnlab.models.classifier.Classifier`."""
+
+    kind: Literal["classifier"] = "classifier"
+    embedding_size: Count = 300
+    hidden: Count = 256
+    cell: Cell = "lstm"
+    score: TextScore = "mlp"
+    bidirectional: bool = True
+    attention: TextAttention = "learned"
+    vectors: VectorsSpec | None = None
+
+    def build(self, words: tuple[str, ...], classes: int, seed: int) -> Classifier:
+        settings = self.model_dump(exclude={"kind", "vectors"})
+        vectors = None if self.vectors is None else self.vectors.read(words)
+        return Classifier(len(words), classes, seed=seed, vectors=vectors, **settings)
+
+
+class ProxySpec(Spec):
+    """The bag-of-words proxy of P3 2.3 on labelled texts: see `attnlab.models.proxy.TextProxy`."""
+
+    kind: Literal["proxy"] = "proxy"
+    size: Count = 256
+
+    def build(self, words: int, classes: int, seed: int) -> TextProxy:
+        return TextProxy(words, classes, self.size, seed=seed)

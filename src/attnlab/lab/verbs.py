@@ -1,0 +1,62 @@
+"""The laboratory from Python: `run` an experiment, see how all `claims` stand."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from attnlab.errors import UsageError
+from attnlab.files import as_path
+from attnlab.lab.claims import Decision, decide
+from attnlab.lab.conduct import Conducted, conduct
+from attnlab.lab.experiment import Experiment, Order, check_order, chosen_rows
+from attnlab.lab.registry import find_experiment
+from attnlab.runs.engine import LocalEngine
+from attnlab.runs.environment import cores
+from attnlab.runs.store import RunStore
+
+
+def run(
+    experiment: str | Experiment,
+    preset: str = "quick",
+    *,
+    row: str = "",
+    seeds: int | None = None,
+    store: Path | str = "runs",
+    out: Path | str = "results",
+    workers: int | None = None,
+) -> Conducted:
+    """Run an experiment as ``attnlab run`` does: train what the store lacks, decide its claims, write its result.
+
+    ``row``: which corpus, for an experiment that has several. Returns the result, its folder and how long it took.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = run("gated-toy", store=f"{folder}/runs", out=folder)
+    >>> done.result.findings[0].verdict
+    'holds'
+    """
+    chosen = find_experiment(experiment) if isinstance(experiment, str) else experiment
+    if not isinstance(chosen, Experiment):
+        raise UsageError(f"An experiment is named, or made from attnlab.lab.Experiment; this is {experiment!r:.60}.")
+    order = check_order(preset, seeds)
+    (one,) = _rows(chosen, order, row)
+    command = f"attnlab.run({chosen.name!r}, preset={preset!r}" + (f", row={one!r})" if one else ")")
+    results = as_path(out, "The folder of results")
+    engine = LocalEngine(cores() if workers is None else workers)
+    return conduct(chosen, replace(order, row=one), RunStore(store), engine, results, command=command)
+
+
+def _rows(experiment: Experiment, order: Order, row: str) -> Sequence[str]:
+    rows = chosen_rows(experiment, order.preset, [row] if row else [])
+    if len(rows) != 1:
+        raise UsageError(f"The experiment {experiment.name} has the rows {', '.join(rows)} here; name one as row=.")
+    return rows
+
+
+def claims(results: Path | str = "results") -> list[Decision]:
+    """How every claim stands after the results in a folder.
+
+    >>> len(claims("no such folder"))
+    89
+    """
+    return decide(as_path(results, "The folder of results"))

@@ -1,0 +1,52 @@
+"""Labelled texts of one's own: the map of labels, and what the notes say."""
+
+import pytest
+
+from attnlab.data.texts import read_texts
+from attnlab.errors import UsageError
+
+ROWS = "text,label\nlovely,5\ngood,4\nso so,3\n,4\nbad,1\nawful,2\nodd,\nwell,3\n"
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "a.csv").write_text(ROWS)
+    return tmp_path / "a.csv"
+
+
+@pytest.mark.parametrize("groups", ["1,2=neg 4,5=pos", {"1": "neg", "2": "neg", "4": "pos", "5": "pos"}])
+def test_a_map_makes_classes_and_leaves_out_other_labels(path, groups):
+    texts = read_texts(str(path), map=groups)
+    assert [texts.pairs.target_words[label] for label in texts.pairs.target] == ["pos", "pos", "neg", "neg"]
+    assert texts.pairs.source_words == ["lovely", "good", "bad", "awful"]
+    assert (texts.left_out, texts.unmapped, texts.rows.tolist()) == ((4, 7), (3, 8), [1, 2, 5, 6])
+    assert texts.notes == (
+        "a.csv: 2 rows without words or label are left out (rows 4, 7).",
+        "a.csv: 2 rows with a label not mapped are left out (rows 3, 8).",
+        "Rows are counted without the header: row 1 is the first below it.",
+    )
+
+
+def test_without_a_map_every_label_is_a_class(path):
+    texts = read_texts(path)
+    assert (len(texts), texts.pairs.target_words, texts.unmapped) == (6, ["5", "4", "3", "1", "2"], ())
+    assert "4 labels ('5' in row 1, '4' in row 2, '1' in row 5, '2' in row 6) have one text only" in texts.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ("1=neg 9=pos", r"a\.csv has no label '9' in its column 'label'; its labels are '1', '2', '3', '4', '5'\."),
+        ("1:neg", "is no group of labels"),
+        ({"1": "neg", "2": "neg"}, "two or more classes"),
+    ],
+)
+def test_a_wrong_map_is_refused(path, groups, message):
+    with pytest.raises(UsageError, match=message):
+        read_texts(path, map=groups)
+
+
+def test_nothing_left_is_said(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\n,1\n,2\ngood,3\n")
+    with pytest.raises(UsageError, match="no row with words in its text and a label"):
+        read_texts(tmp_path / "a.csv", map="1=neg 2=pos")
