@@ -3,19 +3,25 @@
 import csv
 
 import pytest
+from tests.pages.drawn import at, drawn
 
-from attnlab.experiments.locality import experiment as locality
-from attnlab.experiments.locality.experiment import BOTH, ONE, Locality
-from attnlab.experiments.locality.rules import (
+from attnlab.experiments.locality.experiment import (
+    BOTH,
     HYPOTHESIS_1,
     HYPOTHESIS_2,
     OBSERVATION_3,
-    Outcome,
-    decide,
+    ONE,
+    QUANTITIES,
+    Locality,
     difference,
+    early,
+    in_words,
+    linear_while_guessing,
+    turn,
 )
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
+from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.result import write_result
 from attnlab.runs.loop import Trained
 
@@ -55,6 +61,18 @@ def outcome(early, late, seed=0, encoder=ONE, **changes):
 
 def group(early, late, count=6, **changes):
     return [outcome(early, late, seed, **changes) for seed in range(count)]
+
+
+def story(outcomes):
+    """The experiment, with these runs measured."""
+    experiment = Locality()
+    experiment.order, experiment.runs = Order("paper"), Runs(outcomes)
+    experiment.measure(experiment.runs)
+    return experiment
+
+
+def decide(outcomes):
+    return story(outcomes).findings()
 
 
 def verdicts(outcomes):
@@ -111,41 +129,63 @@ def test_four_seeds_decide_nothing():
     assert set(verdicts([]).values()) == {"undecided"}
 
 
-def test_seeds_whose_keyword_never_is_largest_are_left_out_and_told():
+def test_seeds_whose_keyword_never_is_largest_are_left_out_and_counted():
     seeds = [*group(LOCAL, NONLOCAL), outcome(LOCAL, NONLOCAL, 9, top=0.49)]
-    assert seeds[-1].early is None and seeds[-1].turn is None
-    early = decide(seeds)[1].parts[0]
-    assert "over 6 seeds. 1 of 7 seeds never got there" in early.detail
+    rows = seeds[-1].run.rows
+    assert early(rows) is None and turn(rows) is None
+    assert "over 6 seeds. 1 of 7 seeds never got there" in decide(seeds)[1].parts[0].detail
 
 
 def test_it_turns_where_the_last_position_overtakes_but_not_before_there_is_anything():
-    turned = outcome(LOCAL, NONLOCAL)
-    assert turned.run.rows[0]["gamma_last"] > turned.run.rows[0]["gamma_keyword"]
-    assert turned.turn == 20
-    assert outcome(LOCAL, LOCAL).turn is None
+    rows = outcome(LOCAL, NONLOCAL).run.rows
+    assert rows[0]["gamma_last"] > rows[0]["gamma_keyword"]
+    assert turn(rows) == 20
+    assert turn(outcome(LOCAL, LOCAL).run.rows) is None
 
 
 def test_mean_states_count_while_the_network_guesses():
-    assert outcome(LOCAL, NONLOCAL, linear=0.85).mean_state == pytest.approx((0.95 + 0.85) / 2)
-    assert outcome(LOCAL, NONLOCAL, accuracy=0.61, linear=0.1).mean_state == pytest.approx(0.95)
+    def share(**changes):
+        return linear_while_guessing(outcome(LOCAL, NONLOCAL, **changes).run.rows)
+
+    assert share(linear=0.85) == pytest.approx((0.95 + 0.85) / 2)
+    assert share(accuracy=0.61, linear=0.1) == pytest.approx(0.95)
     below = group(LOCAL, NONLOCAL, linear=0.6)
     assert verdicts(below)["mean-state-is-mean-embedding"] == "fails"
 
 
-def test_tables_tell_both_encoders_and_what_was_left_out():
+def test_tables_show_both_encoders_and_what_was_left_out():
     seeds = group(LOCAL, NONLOCAL) + [outcome(LOCAL, LOCAL, seed, BOTH) for seed in range(2)]
-    one, both = locality.encoder_table(seeds)
+    experiment = story(seeds)
+    one, both = experiment.tables()["encoders"]
     assert (one["turned"], one["median_turn"], one["turn_low"], one["turn_high"]) == (6, 20, 20, 20)
     assert (both["turned"], both["median_turn"], both["late_first"]) == (0, None, -1.0)
     assert one["left_out_share"] == pytest.approx(1 / 40)
-    told = locality.tell([one, both])
-    assert "At step 20 (median, 95 % interval over seeds 20 to 20) the last position exceeds it for the first" in told
-    assert "time, in 6 of 6 seeds" in told
-    assert "After that the last position exceeds it in no seed" in told
-    never = locality.tell([{**both, "median_early": None}])
-    assert "never speaks loudest" in never and "no turn to be told" in never and "exceeds" not in never
-    relations = locality.relation_table(seeds)
-    assert len(relations) == 2 * 2 * 9
+    words = experiment.summary()
+    assert "At step 20 (median, 95 % interval over seeds 20 to 20) the last position exceeds it for the first" in words
+    assert "time, in 6 of 6 seeds" in words
+    assert "After that the last position exceeds it in no seed" in words
+    never = in_words({**both, "median_early": None})
+    assert "never speaks loudest" in never and "there is no turn" in never and "exceeds" not in never
+    assert len(experiment.tables()["relations"]) == 2 * 2 * 9
+
+
+def test_figures_draw_the_log_odds_of_each_place_and_how_linear_states_are():
+    seeds = [outcome(LOCAL, NONLOCAL, 3), outcome(LOCAL, PURELY_LOCAL, 4, BOTH)]
+    seeds[0].run.rows.append(row(400, NONLOCAL, accuracy=1.0, linear=0.3))
+    figures = story(seeds).figures()
+    whole, close, linear = (drawn(figures[name]) for name in ("figure5", "turn", "mean_state"))
+    late = {(ONE.name, 3): NONLOCAL, (BOTH.name, 4): PURELY_LOCAL}
+    for (encoder, seed), gammas in late.items():
+        for marks in (whole, close):
+            for where, value in zip(QUANTITIES.values(), gammas, strict=True):
+                (mark,) = at(marks, facet=encoder, detail=seed, color=where, x=20)
+                assert mark["y"] == value
+    assert {mark["x"] for mark in whole} == {0, 2, 20, 60, 400}
+    assert {mark["x"] for mark in close} == {0, 2, 20, 60}
+    shown = [(mark["x"], mark["y"]) for mark in at(linear, facet=ONE.name, color="variance explained")]
+    assert shown == [(0, 0.95), (2, 0.95), (20, 0.5), (60, 0.4), (400, 0.3)]
+    shown = [(mark["x"], mark["y"]) for mark in at(linear, facet=BOTH.name, color="accuracy")]
+    assert shown == [(0, 0.5), (2, 0.5), (20, 0.9), (60, 1.0)]
 
 
 @pytest.mark.parametrize(("preset", "count", "steps"), [("quick", 3, 60), ("reduced", 13, 1000), ("paper", 25, 4000)])
@@ -169,11 +209,11 @@ def test_a_whole_result_is_written(tmp_path):
     order = Order("quick")
     done = {}
     for encoder in (ONE, BOTH):
-        for seed in locality.seeds_of(encoder, order):
+        for seed in encoder.seeds_at(order):
             done[encoder.spec(seed).id] = outcome(LOCAL, NONLOCAL, seed, encoder).run
     result = Locality().analyse(order, done)
     folder = write_result(
-        result, tmp_path / "r", experiment="locality", order=order, command="x", seconds=1, training_seconds=1
+        result, tmp_path / "r", experiment=Locality(), order=order, command="x", seconds=1, training_seconds=1
     )
     lines = list(csv.DictReader((folder / "tables" / "curves.csv").read_text(encoding="utf-8").splitlines()))
     assert len(lines) == 12

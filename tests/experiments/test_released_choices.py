@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from attnlab.experiments.texts.text_agreement import Agreements, Series
 
 from attnlab.experiments.agreement.experiment import choices_table
-from attnlab.experiments.texts.text_agreement import Agreements, Series
 
 NAMES = (
     "alpha, beta_uf",

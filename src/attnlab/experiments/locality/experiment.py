@@ -5,29 +5,32 @@ own position would speak for the positive class. The paper finds that early on t
 late the last position does: what was read can be carried on, and nothing under uniform attention keeps it in its place.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.locality.rules import QUANTITIES, STATEMENTS, Outcome, decide, related
 from attnlab.families.keyword.spec import KeywordSpec
 from attnlab.families.texts.spec import ClassifierSpec
-from attnlab.lab.claims import Preset
-from attnlab.lab.experiment import Experiment, Order, Result, Table
+from attnlab.lab.claims import Part, Preset, Verdict
+from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
+from attnlab.lab.outcomes import Outcome, Runs
+from attnlab.lab.rules import above, within
 from attnlab.pages.charts import COLOURS, CONTRAST, curves, panels
-from attnlab.runs.engine import Job
-from attnlab.runs.loop import Trained
+from attnlab.protocols import Row
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import bootstrap_interval
+
+# --- settings
 
 BATCH = 32
 """Sequences an update, as in P3's classification."""
 EVALUATED = 1500
 """Fresh sequences an evaluation: half of them positive; two thirds fit the linear map of mean states."""
-STEPS: dict[Preset, int] = {"quick": 60, "reduced": 1000, "paper": 4000}
+STEPS: Mapping[Preset, int] = {"quick": 60, "reduced": 1000, "paper": 4000}
 EVALUATIONS = (
     *range(10),
     *range(10, 40, 2),
@@ -38,35 +41,63 @@ EVALUATIONS = (
 """Close together where it turns, further apart later."""
 
 
-@dataclass(frozen=True)
-class Encoder:
-    """In which directions the network reads, and how many seeds each preset runs."""
-
-    name: str
-    bidirectional: bool
-    seeds: Mapping[Preset, int]
-
-    def spec(self, seed: int) -> RunSpec:
-        """P3 2.4's network with uniform attention on P3 6.1's task; one seed for start and data."""
-        return RunSpec(
-            task=KeywordSpec(),
-            model=ClassifierSpec(bidirectional=self.bidirectional, attention="uniform"),
-            batch=BATCH,
-            evaluation_batch=EVALUATED,
-            init_seed=seed,
-            data_seed=seed,
+def encoder(name: str, seeds: Mapping[Preset, int], *, bidirectional: bool) -> Setting:
+    """P3 2.4's network with uniform attention on P3 6.1's task; one seed for start and data."""
+    model = ClassifierSpec(bidirectional=bidirectional, attention="uniform")
+    schedules: dict[Preset, Schedule] = {
+        preset: Schedule(
+            steps=steps, evaluations=(*(step for step in EVALUATIONS if step < steps), steps), checkpoint_every=500
         )
+        for preset, steps in STEPS.items()
+    }
 
-    def job(self, seed: int, preset: Preset) -> Job:
-        steps = STEPS[preset]
-        evaluations = (*(step for step in EVALUATIONS if step < steps), steps)
-        schedule = Schedule(steps=steps, evaluations=evaluations, checkpoint_every=500)
-        return Job(f"{self.name}, seed {seed}", self.spec(seed), schedule)
+    def spec(seed: int) -> RunSpec:
+        task = KeywordSpec()
+        return RunSpec(task=task, model=model, batch=BATCH, evaluation_batch=EVALUATED, init_seed=seed, data_seed=seed)
+
+    return Setting(name, spec, seeds, schedules)
 
 
-ONE = Encoder("one direction", False, {"quick": 2, "reduced": 10, "paper": 20})
-BOTH = Encoder("both directions", True, {"quick": 1, "reduced": 3, "paper": 5})
-ENCODERS = (ONE, BOTH)
+ONE = encoder("one direction", {"quick": 2, "reduced": 10, "paper": 20}, bidirectional=False)
+BOTH = encoder("both directions", {"quick": 1, "reduced": 3, "paper": 5}, bidirectional=True)
+
+# --- what is compared
+
+FEWEST = 5
+"""Seeds below which nothing is decided."""
+MUCH, SAME = 0.2, 0.1
+"""Shares of the spread: at least so much larger is ">>", at most so far apart is "="."""
+HALF = 0.5
+LEFT_CHANCE = 0.6
+"""Accuracy above which the network is no longer guessing."""
+LINEAR = 0.9
+"""Share of the variance that a good linear description explains."""
+
+QUANTITIES = {
+    "keyword": "at the keyword",
+    "after": "one after it",
+    "mean": "mean of all positions",
+    "last": "last position",
+}
+"""The four of P3 6.1, by the end of their column's name, and as figures call them."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """``first`` ">>" or "=" ``second``."""
+
+    first: str
+    sign: Literal[">>", "="]
+    second: str
+
+    def __str__(self) -> str:
+        return f"{self.first} {self.sign} {self.second}"
+
+
+HYPOTHESIS_1 = (Relation("keyword", ">>", "mean"), Relation("mean", ">>", "last"), Relation("last", "=", "after"))
+HYPOTHESIS_2 = (Relation("keyword", ">>", "after"), Relation("after", ">>", "mean"), Relation("mean", "=", "last"))
+OBSERVATION_3 = (Relation("last", ">>", "after"), Relation("after", ">>", "mean"), Relation("mean", "=", "keyword"))
+STATEMENTS = {"Hypothesis 1": HYPOTHESIS_1, "Hypothesis 2": HYPOTHESIS_2, "Observation 3": OBSERVATION_3}
 
 
 class Locality(Experiment):
@@ -75,56 +106,76 @@ class Locality(Experiment):
     name = "locality"
     title = "Does a hidden state stay about its own word?"
     source = "P3 6.1, Figure 5; blog"
+    settings = (ONE, BOTH)
 
-    def jobs(self, order: Order) -> list[Job]:
-        return [encoder.job(seed, order.preset) for encoder in ENCODERS for seed in seeds_of(encoder, order)]
+    # --- measures
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        outcomes = [
-            Outcome(encoder.name, seed, done[encoder.spec(seed).id])
-            for encoder in ENCODERS
-            for seed in seeds_of(encoder, order)
-        ]
-        summary = encoder_table(outcomes)
-        return Result(
-            summary=tell(summary),
-            tables={
-                "encoders": summary,
-                "relations": relation_table(outcomes),
-                "seeds": [seed_row(outcome) for outcome in outcomes],
-                "curves": curve_table(outcomes),
-            },
-            figures=figures(outcomes),
-            findings=decide([outcome for outcome in outcomes if outcome.encoder == ONE.name]),
-            notes=notes(order),
-            seeds={encoder.name: seeds_of(encoder, order) for encoder in ENCODERS},
-        )
+    def measure(self, runs: Runs) -> None:
+        groups = {setting.name: runs[setting] for setting in self.settings}
+        self.early = {
+            name: [row for one in group if (row := early(one.run.rows)) is not None] for name, group in groups.items()
+        }
+        self.late = {name: [one.run.rows[-1] for one in group] for name, group in groups.items()}
+        self.guessing = {
+            name: [share for one in group if (share := linear_while_guessing(one.run.rows)) is not None]
+            for name, group in groups.items()
+        }
 
+    # --- rules: decided on one direction
 
-def seeds_of(encoder: Encoder, order: Order) -> list[int]:
-    """The seeds of an encoder that are asked for."""
-    return order.first(range(encoder.seeds[order.preset]))
+    @claim("probe-purely-local")
+    def purely_local(self) -> Iterator[Part]:
+        for relation in HYPOTHESIS_1:
+            yield self.early_part(f"early: {relation}", relation)
+        for relation in HYPOTHESIS_1:
+            yield related(f"late: {relation}", relation, self.late[ONE.name])
 
+    @claim("probe-local-early")
+    def local_early(self) -> Iterator[Part]:
+        for relation in HYPOTHESIS_2:
+            yield self.early_part(str(relation), relation)
 
-# --- tables
+    @claim("probe-nonlocal-late")
+    def nonlocal_late(self) -> Iterator[Part]:
+        for relation in OBSERVATION_3:
+            yield related(str(relation), relation, self.late[ONE.name])
 
+    @claim("mean-state-is-mean-embedding")
+    def mean_state_is_linear(self) -> Part:
+        """The mean state is linear in the mean embedding while the network guesses."""
+        values, detail = self.guessing[ONE.name], ""
+        if values:
+            late = np.mean([row["mean_state"] for row in self.late[ONE.name]])
+            detail = (
+                f"{np.mean(values):.3f} of the variance is explained before accuracy exceeds {LEFT_CHANCE}, over "
+                f"{len(values)} seeds; {late:.3f} at the last evaluation."
+            )
+        return above(ONE.name, values, LINEAR, detail, least=FEWEST)
 
-def encoder_table(outcomes: Sequence[Outcome]) -> Table:
-    """A row for each encoder: when it turns, log-odds early and late, how linear mean states are, what was left out."""
-    table = []
-    for encoder in ENCODERS:
-        group = [outcome for outcome in outcomes if outcome.encoder == encoder.name]
-        if not group:
-            continue
-        turns = [float(outcome.turn) for outcome in group if outcome.turn is not None]
-        early = [row for outcome in group if (row := outcome.early) is not None]
-        late = [outcome.last for outcome in group]
-        shares = [share for outcome in group if (share := outcome.mean_state) is not None]
-        rows = [row for outcome in group for row in outcome.run.rows]
-        left, kept = (sum(row[name] for row in rows) for name in ("left_out", "positives"))
+    def early_part(self, name: str, relation: Relation) -> Part:
+        """A relation at the early evaluation, with how many seeds have none."""
+        rows, n = self.early[ONE.name], len(self.late[ONE.name])
+        missed = n - len(rows)
+        remark = f" {missed} of {n} seeds never got there and are left out." if missed else ""
+        return related(name, relation, rows, remark)
+
+    # --- tables, figures, words
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "encoders": [self.encoder_row(name, group) for name, group in self.runs.items()],
+            "relations": self.relation_table(),
+        }
+
+    def encoder_row(self, name: str, group: Sequence[Outcome]) -> dict[str, Any]:
+        """When an encoder turns, log-odds early and late, how linear mean states are, what was left out."""
+        turns = [float(step) for one in group if (step := turn(one.run.rows)) is not None]
+        early, late, shares = self.early[name], self.late[name], self.guessing[name]
+        rows = [row for one in group for row in one.run.rows]
+        left, kept = (sum(row[count] for row in rows) for count in ("left_out", "positives"))
         interval = bootstrap_interval(turns, "median") if turns else None
-        line: dict[str, object] = {
-            "encoder": encoder.name,
+        line: dict[str, Any] = {
+            "encoder": name,
             "seeds": len(group),
             "turned": len(turns),
             "median_turn": float(np.median(turns)) if turns else None,
@@ -134,173 +185,196 @@ def encoder_table(outcomes: Sequence[Outcome]) -> Table:
             "last_step": int(late[0]["step"]),
         }
         for when, of_time in (("early", early), ("late", late)):
-            for name in (*QUANTITIES, "first"):
-                line[f"{when}_{name}"] = float(np.mean([row[f"gamma_{name}"] for row in of_time])) if of_time else None
-        line |= {
+            for quantity in (*QUANTITIES, "first"):
+                values = [row[f"gamma_{quantity}"] for row in of_time]
+                line[f"{when}_{quantity}"] = float(np.mean(values)) if values else None
+        return line | {
             "mean_state_guessing": float(np.mean(shares)) if shares else None,
             "mean_state_late": float(np.mean([row["mean_state"] for row in late])),
             "accuracy_late": float(np.mean([row["accuracy"] for row in late])),
             "left_out": int(left),
             "left_out_share": left / (left + kept),
         }
-        table.append(line)
-    return table
 
-
-def relation_table(outcomes: Sequence[Outcome]) -> Table:
-    """Every relation of every statement, early and late, for both encoders: more than what decides claims."""
-    table = []
-    for encoder in ENCODERS:
-        group = [outcome for outcome in outcomes if outcome.encoder == encoder.name]
-        early = [row for outcome in group if (row := outcome.early) is not None]
-        for when, rows in (("early", early), ("late", [outcome.last for outcome in group])):
-            for statement, relations in STATEMENTS.items():
-                for relation in relations:
+    def relation_table(self) -> list[dict[str, Any]]:
+        """Every relation of every statement, early and late, for both encoders: more than what decides claims."""
+        table: list[dict[str, Any]] = []
+        statements = [(statement, relation) for statement, group in STATEMENTS.items() for relation in group]
+        for name in self.early:
+            for when, rows in (("early", self.early[name]), ("late", self.late[name])):
+                for statement, relation in statements:
                     part = related(str(relation), relation, rows)
-                    table.append(
-                        {
-                            "encoder": encoder.name,
-                            "when": when,
-                            "statement": statement,
-                            "relation": str(relation),
-                            "seeds": len(rows),
-                            "difference": part.effect,
-                            "low": part.interval[0] if part.interval else None,
-                            "high": part.interval[1] if part.interval else None,
-                            "verdict": part.verdict,
-                        }
-                    )
-    return table
+                    low, high = part.interval or (None, None)
+                    line = {"encoder": name, "when": when, "statement": statement, "relation": part.name}
+                    numbers = {"seeds": len(rows), "difference": part.effect, "low": low, "high": high}
+                    table.append({**line, **numbers, "verdict": part.verdict})
+        return table
 
+    def run_tables(self) -> dict[str, Table]:
+        """As for every experiment, but settings are encoders here."""
+        runs = self.runs.all()
+        curves = [{"encoder": one.setting, "seed": one.seed, **row} for one in runs for row in one.run.rows]
+        return {"runs": [self.run_row(one) for one in runs], "curves": curves}
 
-def seed_row(outcome: Outcome) -> dict[str, object]:
-    """How one seed went."""
-    early = outcome.early
-    return {
-        "encoder": outcome.encoder,
-        "seed": outcome.seed,
-        "early_step": None if early is None else int(early["step"]),
-        "turn_step": outcome.turn,
-        "mean_state_guessing": outcome.mean_state,
-        "mean_state_late": outcome.last["mean_state"],
-        "accuracy_late": outcome.last["accuracy"],
-        "probe_accuracy_late": outcome.last["probe_accuracy"],
-        "last_step": int(outcome.last["step"]),
-        "run": outcome.run.id,
-    }
+    def run_row(self, outcome: Outcome) -> dict[str, Any]:
+        rows = outcome.run.rows
+        first, last = early(rows), rows[-1]
+        return {
+            "encoder": outcome.setting,
+            "seed": outcome.seed,
+            "early_step": None if first is None else int(first["step"]),
+            "turn_step": turn(rows),
+            "mean_state_guessing": linear_while_guessing(rows),
+            "mean_state_late": last["mean_state"],
+            "accuracy_late": last["accuracy"],
+            "probe_accuracy_late": last["probe_accuracy"],
+            "last_step": int(last["step"]),
+            "run": outcome.run.id,
+        }
 
+    def figures(self) -> Figures:
+        return figures(self.run_tables()["curves"])
 
-def curve_table(outcomes: Sequence[Outcome]) -> Table:
-    """Every measurement of every run."""
-    return [
-        {"encoder": outcome.encoder, "seed": outcome.seed, **row} for outcome in outcomes for row in outcome.run.rows
-    ]
+    def summary(self) -> str:
+        return " ".join(in_words(row) for row in self.tables()["encoders"])
 
-
-def tell(table: Table) -> str:
-    """The result in plain words."""
-    sentences = []
-    for row in table:
-        sentence = f"An encoder of {row['encoder']}: "
-        if row["median_early"] is not None:
-            sentence += (
-                f"by step {row['median_early']:g} (median over seeds) the keyword's own position speaks "
-                f"loudest in half of the positive sequences, with log-odds of {row['early_keyword']:.2f} there, "
-                f"{row['early_after']:.2f} one after it, {row['early_mean']:.2f} in the mean and "
-                f"{row['early_last']:.2f} at the last position. "
+    def notes(self) -> list[str]:
+        preset = self.order.preset
+        notes = [
+            "The paper does not say which sizes, batches and how many updates its Figure 5 has. These are those of its "
+            f"text classifier: hidden 256, embedding 300, Adam at 1e-3, batches of {BATCH}, {STEPS['paper']} updates.",
+            "It does not say either in which directions its encoder reads. The claims are decided on one direction, as "
+            "in its copying network, since only there the last position has read everything and the others have not. "
+            "With both directions the first position is as special as the last.",
+            f"Log-odds are means over the positive ones of {EVALUATED} fresh sequences, half of them positive; "
+            "sequences whose keyword is last have no position after it and are left out and counted.",
+            "The mean embedding of a text is a linear image of its shares of words, and as long as embeddings are "
+            "linearly independent linear maps of either are the same; the map is fitted to the shares, by least "
+            "squares without a penalty.",
+        ]
+        if preset != "paper":
+            seeds = ", ".join(f"{setting.seeds[preset]} seeds of {setting.name}" for setting in self.settings)
+            full = " and ".join(str(setting.seeds["paper"]) for setting in self.settings)
+            notes.append(
+                f"At {preset}: {STEPS[preset]} updates instead of {STEPS['paper']}, and {seeds} instead of {full}."
             )
-        else:
-            sentence += "the keyword's own position never speaks loudest in half of the positive sequences. "
-        if row["median_turn"] is not None:
-            sentence += f"At step {row['median_turn']:g} (median"
-            if row["turn_low"] is not None:
-                sentence += f", 95 % interval over seeds {row['turn_low']:g} to {row['turn_high']:g}"
-            sentence += f") the last position exceeds it for the first time, in {row['turned']} of {row['seeds']} seeds"
-        elif row["median_early"] is not None:
-            sentence += "After that the last position exceeds it in no seed"
-        else:
-            sentence += "So there is no turn to be told"
+        return notes
+
+
+# --- one run
+
+
+def early(rows: Sequence[Row]) -> Row | None:
+    """The first evaluation at which the keyword has the largest probe in at least half of the positive sequences."""
+    return next((row for row in rows if row["probe_accuracy"] >= HALF), None)
+
+
+def turn(rows: Sequence[Row]) -> int | None:
+    """The first evaluation from the early one on at which the last position's log-odds exceed the keyword's."""
+    first = early(rows)
+    from_there = (row for row in rows if first is not None and row["step"] >= first["step"])
+    return next((int(row["step"]) for row in from_there if row["gamma_last"] > row["gamma_keyword"]), None)
+
+
+def linear_while_guessing(rows: Sequence[Row]) -> float | None:
+    """Mean share of the mean state's variance that is linear in the mean embedding, while the network guesses."""
+    known = next((row["step"] for row in rows if row["accuracy"] > LEFT_CHANCE), np.inf)
+    guessing = [row["mean_state"] for row in rows if row["step"] < known]
+    return float(np.mean(guessing)) if guessing else None
+
+
+# --- one relation
+
+
+def difference(row: Row, relation: Relation) -> float:
+    """Its two log-odds' difference at one evaluation, as a share of the spread of all four."""
+    values = {name: row[f"gamma_{name}"] for name in QUANTITIES}
+    spread = max(values.values()) - min(values.values())
+    return (values[relation.first] - values[relation.second]) / spread if spread else 0.0
+
+
+def related(name: str, relation: Relation, rows: Sequence[Row], remark: str = "") -> Part:
+    """Whether a relation holds over seeds, each with its row of one evaluation."""
+    values = [difference(row, relation) for row in rows]
+    detail = ""
+    if values:
+        first, second = (np.mean([row[f"gamma_{one}"] for row in rows]) for one in (relation.first, relation.second))
+        detail = (
+            f"{first:.2f} {QUANTITIES[relation.first]}, {second:.2f} {QUANTITIES[relation.second]}: "
+            f"{np.mean(values):.2f} of the spread, over {len(values)} seeds.{remark}"
+        )
+    if relation.sign == "=":
+        return within(name, values, 0.0, SAME, detail, least=FEWEST)
+    part = above(name, values, 0.0, detail, least=FEWEST)
+    if part.interval is None or part.effect is None or len(values) < FEWEST:
+        return part
+    verdict: Verdict = "fails" if part.interval[1] < MUCH else "undecided"
+    if part.interval[0] > 0 and part.effect >= MUCH:
+        verdict = "holds"
+    return replace(part, verdict=verdict)
+
+
+# --- words and figures
+
+
+def in_words(row: Mapping[str, Any]) -> str:
+    """An encoder in plain words."""
+    sentence = f"An encoder of {row['encoder']}: "
+    if row["median_early"] is not None:
         sentence += (
-            f"; at step {row['last_step']} the four are {row['late_keyword']:.1f}, {row['late_after']:.1f}, "
-            f"{row['late_mean']:.1f} and {row['late_last']:.1f}, and the first position has {row['late_first']:.1f}."
+            f"by step {row['median_early']:g} (median over seeds) the keyword's own position speaks "
+            f"loudest in half of the positive sequences, with log-odds of {row['early_keyword']:.2f} there, "
+            f"{row['early_after']:.2f} one after it, {row['early_mean']:.2f} in the mean and "
+            f"{row['early_last']:.2f} at the last position. "
         )
-        if row["mean_state_guessing"] is not None:
-            sentence += (
-                f" A linear map of the mean embedding explains {row['mean_state_guessing']:.1%} of the mean state's "
-                f"variance while the network still guesses, {row['mean_state_late']:.1%} at the end."
-            )
-        sentences.append(sentence)
-    return " ".join(sentences)
-
-
-def notes(order: Order) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    told = [
-        "The paper does not say which sizes, batches and how many updates its Figure 5 has. These are those of its "
-        f"text classifier: hidden 256, embedding 300, Adam at 1e-3, batches of {BATCH}, {STEPS['paper']} updates.",
-        "It does not say either in which directions its encoder reads. The claims are decided on one direction, as in "
-        "its copying network, since only there the last position has read everything and the others have not. With "
-        "both directions the first position is as special as the last.",
-        f"Log-odds are means over the positive ones of {EVALUATED} fresh sequences, half of them positive; sequences "
-        "whose keyword is last have no position after it and are left out and counted.",
-        "The mean embedding of a text is a linear image of its shares of words, and as long as embeddings are linearly "
-        "independent linear maps of either are the same; the map is fitted to the shares, by least squares without a "
-        "penalty.",
-    ]
-    if order.preset != "paper":
-        told.append(
-            f"At {order.preset}: {STEPS[order.preset]} updates instead of {STEPS['paper']}, and "
-            f"{', '.join(f'{e.seeds[order.preset]} seeds of {e.name}' for e in ENCODERS)} instead of "
-            f"{' and '.join(str(e.seeds['paper']) for e in ENCODERS)}."
+    else:
+        sentence += "the keyword's own position never speaks loudest in half of the positive sequences. "
+    if row["median_turn"] is not None:
+        sentence += f"At step {row['median_turn']:g} (median"
+        if row["turn_low"] is not None:
+            sentence += f", 95 % interval over seeds {row['turn_low']:g} to {row['turn_high']:g}"
+        sentence += f") the last position exceeds it for the first time, in {row['turned']} of {row['seeds']} seeds"
+    elif row["median_early"] is not None:
+        sentence += "After that the last position exceeds it in no seed"
+    else:
+        sentence += "So there is no turn"
+    sentence += (
+        f"; at step {row['last_step']} the four are {row['late_keyword']:.1f}, {row['late_after']:.1f}, "
+        f"{row['late_mean']:.1f} and {row['late_last']:.1f}, and the first position has {row['late_first']:.1f}."
+    )
+    if row["mean_state_guessing"] is not None:
+        sentence += (
+            f" A linear map of the mean embedding explains {row['mean_state_guessing']:.1%} of the mean state's "
+            f"variance while the network still guesses, {row['mean_state_late']:.1%} at the end."
         )
-    return tuple(told)
+    return sentence
 
 
-# --- figures
-
-
-def figures(outcomes: Sequence[Outcome]) -> dict[str, alt.TopLevelMixin]:
+def figures(rows: Table) -> Figures:
     """Figure 5 over the whole run and close to its start, and how linear mean states are."""
-    rows = curve_table(outcomes)
-    table = [
-        {"encoder": row["encoder"], "seed": row["seed"], "step": row["step"], "where": where, "log-odds": row[column]}
-        for row in rows
-        for where, column in ((what, f"gamma_{name}") for name, what in QUANTITIES.items())
-    ]
-    linear = [
-        {"encoder": row["encoder"], "seed": row["seed"], "step": row["step"], "what": what, "share": row[column]}
-        for row in rows
-        for what, column in (("accuracy", "accuracy"), ("variance explained", "mean_state"))
-    ]
-    lines = curves(
-        x="step",
-        y="log-odds",
-        group="seed",
-        colour="where",
-        colours=COLOURS,
-        x_title="updates",
-        y_title="log-odds of the right class",
-        scale=alt.Scale(),
-    )
-    shares = curves(
-        x="step", y="share", group="seed", colour="what", colours=CONTRAST, x_title="updates", y_title="share"
-    )
+
+    def long(what: str, value: str, columns: Mapping[str, str]) -> list[dict[str, Any]]:
+        """A row for each of ``columns``, given by the names they are shown under."""
+        keys = ("encoder", "seed", "step")
+        return [
+            {**{key: row[key] for key in keys}, what: name, value: row[column]}
+            for row in rows
+            for name, column in columns.items()
+        ]
+
+    log_odds = long("where", "log-odds", {what: f"gamma_{name}" for name, what in QUANTITIES.items()})
+    linear = long("what", "share", {"accuracy": "accuracy", "variance explained": "mean_state"})
+    common: dict[str, Any] = {"x": "step", "group": "seed", "x_title": "updates"}
+    odds_title = "log-odds of the right class"
+    lines = curves(y="log-odds", colour="where", colours=COLOURS, y_title=odds_title, scale=alt.Scale(), **common)
+    shares = curves(y="share", colour="what", colours=CONTRAST, y_title="share", **common)
+    first, what = STEPS["quick"], "What each position says about the class"
+    near = [row for row in log_odds if row["step"] <= first]
+    mean_state = "How much of the mean hidden state is linear in the mean embedding"
     return {
-        "figure5": panels(
-            table, column="encoder", layer=whole_run(lines), title="What each position says about the class, whole run"
-        ),
-        "turn": panels(
-            [row for row in table if row["step"] <= STEPS["quick"]],
-            column="encoder",
-            layer=lines,
-            title=f"What each position says about the class, first {STEPS['quick']} updates",
-        ),
-        "mean_state": panels(
-            linear,
-            column="encoder",
-            layer=whole_run(shares),
-            title="How much of the mean hidden state is linear in the mean embedding",
-        ),
+        "figure5": panels(log_odds, column="encoder", layer=whole_run(lines), title=f"{what}, whole run"),
+        "turn": panels(near, column="encoder", layer=lines, title=f"{what}, first {first} updates"),
+        "mean_state": panels(linear, column="encoder", layer=whole_run(shares), title=mean_state),
     }
 
 
