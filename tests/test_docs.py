@@ -144,13 +144,17 @@ def test_the_equations_can_be_drawn(page):
 # --- pages that are made when the documentation is built
 
 
-@pytest.fixture(scope="module")
-def hook():
+def loaded(name):
     pytest.importorskip("mkdocs", reason="install the extra docs: make docs")
-    spec = spec_from_file_location("experiment_pages", DOCS / "_hooks" / "experiment_pages.py")
+    spec = spec_from_file_location(name, DOCS / "_hooks" / f"{name}.py")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def hook():
+    return loaded("experiment_pages")
 
 
 def built(hook, page, markdown):
@@ -187,3 +191,17 @@ def test_a_page_of_an_experiment_has_its_own_claims_alone(hook):
 )
 def test_links_between_files_become_links_between_pages(hook, page, written, made):
     assert built(hook, page, f"[here]({written})") == f"[here]({made})"
+
+
+def test_equations_within_a_line_stay_in_their_paragraph():
+    markdown = pytest.importorskip("markdown", reason="install the extra docs: make docs").markdown
+    page = markdown(
+        loaded("equations").on_page_markdown("Here\n$`x_l`$ is a word,\n\n```math\ny = x\n```\n\nand more.")
+    )
+    assert re.sub(r"<math.*?</math>", "*", page).split("\n") == [
+        "<p>Here",
+        "<span>*</span> is a word,</p>",
+        "<div>*</div>",
+        "",
+        "<p>and more.</p>",
+    ]
