@@ -21,10 +21,11 @@ from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.rules import above
+from attnlab.protocols import Train
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec, Train
+from attnlab.runs.spec import RunSpec
 from attnlab.stats.rates import wilson
 
 CLOSE = tuple(range(0, 101, 2))
