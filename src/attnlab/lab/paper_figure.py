@@ -126,8 +126,12 @@ class PageWords(_Record):
     figure: PaperFigure | None = None
 
     def answer_for(self, result: WrittenResult) -> str:
-        """The answer with this result's numbers."""
-        return self.answer.format(**{entry.claim.replace("-", "_"): Numbers(entry) for entry in result.findings()})
+        """The answer with this result's numbers; "" where it lacks one, as a preset that runs less may."""
+        numbers = {entry.claim.replace("-", "_"): Numbers(entry) for entry in result.findings() if entry.parts}
+        try:
+            return self.answer.format(**numbers)
+        except (KeyError, IndexError, TypeError):  # a claim, a part or a number that this result does not have
+            return ""
 
 
 class Numbers:
