@@ -11,9 +11,10 @@ from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Experiment, Setting, Table
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import below, missing
+from attnlab.protocols import Train
 from attnlab.runs.optimisers import SgdSpec
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec, Train
+from attnlab.runs.spec import RunSpec
 
 EPOCHS = 5000
 """Full-batch updates of P1's synthetic experiment."""
