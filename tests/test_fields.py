@@ -19,6 +19,13 @@ def test_rows_come_back(rows):
     assert [field.row(k).tolist() for k in range(len(field))] == rows
 
 
+@given(st.lists(st.lists(st.floats(-5, 5), min_size=1, max_size=4), min_size=1, max_size=6), st.randoms())
+def test_some_rows_of_a_field(rows, random):
+    chosen = random.choices(range(len(rows)), k=3)
+    picked = ScoreField.from_rows(rows).select(np.array(chosen))
+    assert [picked.row(k).tolist() for k in range(3)] == [[float(v) for v in rows[k]] for k in chosen]
+
+
 @pytest.mark.parametrize(
     ("values", "offsets", "told"),
     [

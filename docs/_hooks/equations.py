@@ -15,4 +15,5 @@ INLINE = re.compile(r"\$`([^`]+)`\$")
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Replace every equation."""
     blocks = BLOCK.sub(lambda match: f"\n<div>{convert(match[1], display='block')}</div>\n", markdown)
-    return INLINE.sub(lambda match: convert(match[1]), blocks)
+    # Within a span, because Markdown takes a line that begins with <math> for the end of the paragraph.
+    return INLINE.sub(lambda match: f"<span>{convert(match[1])}</span>", blocks)

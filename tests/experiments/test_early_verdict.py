@@ -5,14 +5,31 @@ import json
 import numpy as np
 import pytest
 from sklearn.metrics import brier_score_loss, roc_auc_score
+from tests.lab.drawn import views
 from tests.lab.followed import GUESSING, follow, many
 
 from attnlab.errors import UsageError
 from attnlab.experiments.copying import experiment as copying
-from attnlab.experiments.early_verdict import experiment as early_verdict
-from attnlab.experiments.early_verdict.claims import LEFT_OUT, OTHER_HALF, before_accuracy, decide, giving_up
-from attnlab.experiments.early_verdict.experiment import BY, EarlyVerdict, judge_all, planned
-from attnlab.experiments.early_verdict.fit import (
+from attnlab.experiments.early_verdict.experiment import BY, EarlyVerdict, before_accuracy, giving_up, planned
+from attnlab.experiments.early_verdict.measures import (
+    LEFT_OUT,
+    OTHER_HALF,
+    area,
+    brier,
+    calibration_error,
+    lead,
+    make_judged,
+    reliability,
+    stop_row,
+    sure_at,
+)
+from attnlab.experiments.early_verdict.tables_and_figures import difference_table, family_table
+from attnlab.experiments.forecast_copying import experiment as forecast_copying
+from attnlab.experiments.mixture import experiment as mixture
+from attnlab.experiments.symmetry import experiment as symmetry
+from attnlab.families.copying import early_verdict as in_training
+from attnlab.families.copying import success
+from attnlab.families.copying.verdict_fit import (
     COLUMNS,
     FEATURE_SETS,
     choose_threshold,
@@ -25,35 +42,32 @@ from attnlab.experiments.early_verdict.fit import (
     make_cases,
     stops,
 )
-from attnlab.experiments.early_verdict.measures import (
-    area,
-    brier,
-    calibration_error,
-    lead,
-    make_judged,
-    reliability,
-    stop_row,
-    sure_at,
-)
-from attnlab.experiments.early_verdict.tables import difference_table, family_table
-from attnlab.experiments.forecast_copying import experiment as forecast_copying
-from attnlab.experiments.mixture import experiment as mixture
-from attnlab.experiments.symmetry import experiment as symmetry
-from attnlab.families.copying import early_verdict as in_training
-from attnlab.lab import success
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.runs.loop import Trained
 
 
+def judging(runs):
+    """The experiment once it has judged these runs."""
+    story = EarlyVerdict()
+    story.order = Order("paper")
+    story.judge(runs)
+    return story
+
+
 @pytest.fixture(scope="module")
-def evidence():
-    return judge_all(many(), "paper")
+def story():
+    return judging(many())
+
+
+@pytest.fixture(scope="module")
+def evidence(story):
+    return story.evidence
 
 
 @pytest.fixture(scope="module")
 def blind():
-    return judge_all(many(knows=False), "paper")
+    return judging(many(knows=False))
 
 
 # --- halves, cases, fits
@@ -147,7 +161,7 @@ def test_pairs_of_one_distribution_are_counted_one_by_one(evidence):
 
 
 def test_calibration_is_counted_bin_by_bin(blind):
-    judged = blind.judged[OTHER_HALF, "all"]
+    judged = blind.evidence.judged[OTHER_HALF, "all"]
     chosen = judged.at()
     chance, learned = judged.chance[chosen], judged.cases.outcome()[chosen]
     error = 0.0
@@ -178,9 +192,9 @@ def judged_by_hand(ends, chances):
     runs = [follow("a", seed, end) for seed, end in enumerate(ends)]
     cases = make_cases(runs, 200)
     values = np.full(len(cases.run), 0.5)
-    for run, told in enumerate(chances):
+    for run, given in enumerate(chances):
         own = np.flatnonzero(cases.run == run)
-        values[own] = [*told, *[told[-1]] * (len(own) - len(told))]
+        values[own] = [*given, *[given[-1]] * (len(own) - len(given))]
     return runs, make_judged(cases, values)
 
 
@@ -189,7 +203,7 @@ def test_lead_is_counted_from_the_first_time_the_verdict_is_sure():
     assert sure_at(judged) == {0: 30, 1: None, 2: 20}
     assert runs[0].accuracy_at == 50
     assert [lead(run, sure_at(judged)[place]) for place, run in enumerate(runs)] == [20, -10, None]
-    parts = before_accuracy(judged, runs)
+    parts = list(before_accuracy(judged, runs))
     assert parts[0].effect == pytest.approx(5)
     assert parts[2].detail.startswith("1 of 2 runs"), "sure of two, one of which learned"
 
@@ -222,19 +236,19 @@ def test_the_threshold_is_the_largest_that_costs_hardly_any_run_that_learns():
 # --- claims
 
 
-def test_a_probe_that_knows_makes_the_claims_hold(evidence):
-    findings = {finding.claim: finding for finding in decide(evidence)}
+def test_a_probe_that_knows_makes_the_claims_hold(story):
+    findings = {finding.claim: finding for finding in story.findings()}
     assert findings["verdict-tells-early"].verdict == "holds"
     assert findings["verdict-carries-over"].verdict == "holds"
     assert findings["verdict-before-accuracy"].verdict == "holds"
     adds = findings["probe-adds-to-loss"]
     assert adds.verdict == "holds"
     assert all(part.effect > 0.3 for part in adds.parts)
-    inside = [row for row in difference_table(evidence) if row["pairs"] == "of one distribution"]
-    told = {(row["judged"], row["features"], row["less"]): row["value"] for row in inside}
+    inside = [row for row in difference_table(story.evidence) if row["pairs"] == "of one distribution"]
+    values = {(row["judged"], row["features"], row["less"]): row["value"] for row in inside}
     for part in adds.parts:
-        sign = told.get((part.name, "with the probe", "loss and entropy"))
-        value = sign if sign is not None else -told[part.name, "loss and entropy", "with the probe"]
+        sign = values.get((part.name, "with the probe", "loss and entropy"))
+        value = sign if sign is not None else -values[part.name, "loss and entropy", "with the probe"]
         assert f"Over pairs of one distribution it adds {value:.3f}" in part.detail
     spared = findings["hopeless-runs-known"].parts[1]
     assert spared.verdict == "holds"
@@ -242,7 +256,7 @@ def test_a_probe_that_knows_makes_the_claims_hold(evidence):
 
 
 def test_where_nothing_knows_they_fail(blind):
-    findings = {finding.claim: finding for finding in decide(blind)}
+    findings = {finding.claim: finding for finding in blind.findings()}
     part = next(part for part in findings["verdict-tells-early"].parts if part.name == "pairs of one distribution")
     assert part.verdict == "fails"
     assert part.interval[0] < 0.5 < part.interval[1]
@@ -252,15 +266,16 @@ def test_where_nothing_knows_they_fail(blind):
 
 
 def test_few_runs_decide_nothing_and_it_is_said():
-    few = judge_all(many(seeds=6), "paper")
-    findings = decide(few)
-    assert {finding.verdict for finding in findings if finding.claim != "verdict-before-accuracy"} == {"undecided"}
-    assert "too few to say" in early_verdict.tell(few, findings)
+    few = judging(many(seeds=6))
+    assert {finding.verdict for finding in few.findings() if finding.claim != "verdict-before-accuracy"} == {
+        "undecided"
+    }
+    assert "too few to say" in few.summary()
 
 
-def test_it_decides_every_claim_of_the_registry_that_names_it(evidence):
+def test_it_decides_every_claim_of_the_registry_that_names_it(story):
     named = {claim.id for claim in load_claims() if "early-verdict" in claim.experiments}
-    assert {finding.claim for finding in decide(evidence)} == named
+    assert {finding.claim for finding in story.findings()} == named
 
 
 def test_a_family_left_out_is_also_judged_by_seeds_that_no_fit_saw(evidence):
@@ -315,7 +330,7 @@ def test_training_and_experiments_mean_the_same_by_learned():
 
 def finish(setting, seed, learned_at):
     run = follow(setting.name, seed, learned_at)
-    return Trained(copying.make_spec(setting, seed).id, list(run.rows.values()), max(run.rows))
+    return Trained(setting.spec(seed).id, list(run.rows.values()), max(run.rows))
 
 
 def test_the_result_has_all_its_tables_and_figures():
@@ -325,8 +340,6 @@ def test_the_result_has_all_its_tables_and_figures():
     assert result.summary.startswith("10 runs of 2 distributions were followed, 4 of which")
     assert {len(rows) > 0 for rows in result.tables.values()} == {True}
     assert set(result.figures) == {"areas", "chances", "reliability", "lead"}
-    for chart in result.figures.values():
-        chart.to_dict()
     assert any("says nothing about the verdict that comes with attnlab" in note for note in result.notes)
     assert {finding.verdict for finding in result.findings} == {"undecided"}
     json.dumps([*result.tables.values()], allow_nan=False)
@@ -337,3 +350,49 @@ def test_the_result_has_all_its_tables_and_figures():
 
 def test_the_ways_of_judging_are_all_there(evidence):
     assert set(evidence.judged) == {(way, name) for way in (OTHER_HALF, LEFT_OUT) for name in FEATURE_SETS}
+
+
+# --- figures
+
+
+def test_areas_are_drawn_by_feature_set_and_step_in_a_panel_for_each_way_of_judging(story):
+    ((rows, fields),) = views(story.figures()["areas"])
+    assert (fields["facet"], fields["x"], fields["y"], fields["color"]) == ("judged", "step", "area", "features")
+    assert {(row["judged"], row["features"]) for row in rows} == set(story.evidence.judged)
+    assert {row["pairs"] for row in rows} == {"all"}
+    for row in rows:
+        judged = story.evidence.judged[row["judged"], row["features"]]
+        assert row["area"] == area(judged, row["step"])[0]
+        assert min(judged.outcomes(judged.at(row["step"]))) >= 3, "fewer are not drawn"
+
+
+def test_chances_of_the_other_half_are_drawn_by_outcome(story):
+    ((rows, fields),) = views(story.figures()["chances"])
+    assert (fields["facet"], fields["x"], fields["y"], fields["detail"]) == ("outcome", "step", "chance", "run")
+    judged, runs = story.half, story.evidence.runs
+    drawn = {(row["run"], row["step"]): (row["chance"], row["outcome"]) for row in rows}
+    expected = {}
+    for place in np.flatnonzero(judged.at()):
+        run = runs[judged.cases.run[place]]
+        end = "did not learn" if run.learned_at is None else "learned"
+        expected[f"{run.distribution}, seed {run.seed}", judged.cases.step[place]] = (judged.chance[place], end)
+    assert drawn == expected
+
+
+def test_what_was_said_is_drawn_against_what_came(story):
+    (_, _), (bars, bar), (points, point) = views(story.figures()["reliability"])
+    assert (bar["facet"], bar["x"], bar["y"], bar["y2"]) == ("steps", "chance", "low", "high")
+    assert (point["facet"], point["x"], point["y"], point["size"]) == ("steps", "chance", "learned", "cases")
+    assert bars == points
+    at_all = [row for row in points if row["steps"] == "all steps"]
+    expected = reliability(story.half, story.half.at())
+    assert [(row["chance"], row["learned"]) for row in at_all] == [(row["chance"], row["learned"]) for row in expected]
+    assert {row["judged"] for row in points} == {OTHER_HALF}
+
+
+def test_the_lead_is_drawn_of_runs_that_learn(story):
+    ((rows, fields),) = views(story.figures()["lead"])
+    assert (fields["x"], fields["y"]) == ("lead", "count()")
+    sure = sure_at(story.half)
+    leads = [lead(run, sure[place]) for place, run in enumerate(story.evidence.runs) if place in sure]
+    assert [row["lead"] for row in rows] == [updates for updates in leads if updates is not None]

@@ -6,13 +6,13 @@ import pytest
 from tests.lab.followed import many
 
 from attnlab.experiments.early_verdict.experiment import judge_all
-from attnlab.experiments.early_verdict.fit import case_table, judge, make_verdict, read_cases
 from attnlab.experiments.early_verdict.ship import main, ship
 from attnlab.families.copying import early_verdict as in_training
 from attnlab.families.copying.early_verdict import shipped
+from attnlab.families.copying.verdict_fit import case_table, judge, make_verdict, read_cases
 from attnlab.lab.result import write_table
 
-RESULT = Path(__file__).parents[3] / "results" / "early-verdict" / "paper"
+RESULT = Path(__file__).parents[2] / "results" / "early-verdict" / "paper"
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import pytest
+from tests.lab.drawn import drawn
 from tests.lab.in_this_process import InThisProcess
 from tests.news import write_news
 
@@ -11,21 +12,26 @@ from attnlab.data.altered import keywords, remove_keywords, shuffle_labels
 from attnlab.data.labelled_text import load_corpus
 from attnlab.errors import UsageError
 from attnlab.experiments.forecast_text import experiment as forecast_text
-from attnlab.experiments.forecast_text import text_variants
-from attnlab.experiments.forecast_text.experiment import correlated, measure_table, tell, variant_table, verdict_table
-from attnlab.experiments.forecast_text.text_measures import MEASURES, Measured, measure_texts
-from attnlab.experiments.forecast_text.text_variants import SIZES, VARIANTS, Size, Variant
-from attnlab.experiments.forecast_text.tried_texts import Tried
-from attnlab.experiments.texts import classification
-from attnlab.experiments.texts.text_agreement import MEASURES as OF_AGREEMENT
-from attnlab.experiments.texts.text_agreement import Series
-from attnlab.experiments.texts.text_runs import TextRuns
+from attnlab.experiments.forecast_text.experiment import (
+    SIZES,
+    VARIANTS,
+    ForecastText,
+    Size,
+    Variant,
+    forecast_figure,
+    verdict_table,
+)
+from attnlab.experiments.forecast_text.rivals import MEASURES, correlated, measure_figure, measure_table, measure_texts
+from attnlab.experiments.texts import corpora
+from attnlab.experiments.texts.corpora import TextRuns, best_step, steps_of, text_setting
+from attnlab.families.texts.reading import corpus_of
 from attnlab.lab.conduct import conduct
 from attnlab.lab.experiment import Order
-from attnlab.lab.registry import find_experiment
+from attnlab.lab.outcomes import Runs
 from attnlab.measures.agreement import top_agreement
-from attnlab.runs.loop import Trained, finished
+from attnlab.runs.loop import finished
 from attnlab.runs.store import RunStore
+from attnlab.theory.forecast import LIKELY, WEAK, verdict_of
 
 ROLES = dict.fromkeys(("reference", "comparison", "uniform", "frozen", "proxy"), 1)
 FEW = (Variant("as it is"), Variant("100 % shuffled", shuffled=1.0), Variant("5 removed", without_keywords=5))
@@ -38,26 +44,22 @@ def news(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTNLAB_CACHE", str(root / "cache"))
         patch.setenv("ATTNLAB_DATA", str(write_news(root / "data", train=150, test=40)))
-        classification.corpus_of.cache_clear()
+        corpus_of.cache_clear()
         yield root
-        classification.corpus_of.cache_clear()
+        corpus_of.cache_clear()
 
 
 @pytest.fixture(scope="module")
 def conducted(news):
     """The experiment with three variants, two pairs of runs of each, and ten updates of the real network."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(classification.SIZES, "quick", classification.Size(ROLES, 20, 1, 40))
-        patch.setitem(text_variants.SIZES, "quick", Size(("ag_news",), 10, 30, 2))
+        patch.setitem(corpora.SIZES, "quick", corpora.Size(ROLES, 20, 1, 40))
+        patch.setitem(SIZES, "quick", Size(("ag_news",), 10, 30, 2))
         patch.setattr(forecast_text, "VARIANTS", FEW)
-        experiment, order, store = find_experiment("forecast-text"), Order("quick"), RunStore(news / "runs")
+        experiment, order, store = ForecastText(), Order("quick"), RunStore(news / "runs")
         done = conduct(experiment, order, store, InThisProcess(), news / "results", command="attnlab run")
         jobs = experiment.plan(order, {})
-        runs = TextRuns(
-            Order("quick", row="ag_news"),
-            {job.spec.id: finished(job.spec, job.schedule, store) for job in jobs},
-        )
-        yield done, jobs, runs
+        yield done, jobs, {job.spec.id: finished(job.spec, job.schedule, store) for job in jobs}
 
 
 def table(done, name):
@@ -82,15 +84,16 @@ def test_every_variant_is_forecast_and_measured(conducted):
 
 def test_measured_is_the_agreement_of_the_fields_that_were_kept(conducted):
     """By hand: each pair's reference against its comparison run, the largest over evaluations, less chance."""
-    done, jobs, runs = conducted
+    done, jobs, trained = conducted
+    runs = TextRuns("ag_news", "quick", Runs([]))
     for number, row in enumerate(table(done, "variants")):
         best, last = [], []
         for pair in range(2):
-            reference, other = (runs.done[job.spec.id] for job in jobs[4 * number + 2 * pair :][:2])
-            alpha = runs.field(reference, runs.best_step(reference), "valid", "alpha")
-            betas = [runs.field(other, step, "valid", "gamma") for step in runs.steps(other)]
+            reference, other = (trained[job.spec.id] for job in jobs[4 * number + 2 * pair :][:2])
+            alpha = runs.field(reference, best_step(reference), "valid", "alpha")
+            betas = [runs.field(other, step, "valid", "gamma") for step in steps_of(other)]
             best.append(max(top_agreement(alpha, beta).expected.mean() for beta in betas))
-            end = runs.field(reference, runs.steps(reference)[-1], "valid", "alpha")
+            end = runs.field(reference, steps_of(reference)[-1], "valid", "alpha")
             last.append(top_agreement(end, betas[-1]).expected.mean())
         lengths = alpha.lengths
         assert len(lengths) == 30
@@ -122,16 +125,14 @@ def test_the_words_removed_are_named(conducted):
 def test_unaltered_runs_are_those_of_the_experiment_agreement(news, preset):
     for role, seeds in (("reference", (20, 21)), ("comparison", (13, 14))):
         for pair, seed in enumerate(seeds):
-            ours, theirs = (
-                VARIANTS[0].job("ag_news", role, pair, preset),
-                classification.job("ag_news", role, seed, preset),
-            )
+            ours = VARIANTS[0].setting("ag_news", role, pair, preset).job(seed, preset)
+            theirs = text_setting("ag_news", role, preset).job(seed, preset)
+            assert (ours.label, theirs.label) == (f"ag_news, as it is, {role} {seed}", f"ag_news {role} {seed}")
             assert ours.spec.id == theirs.spec.id
             assert set(ours.schedule.evaluations) < set(theirs.schedule.evaluations)
             assert ours.schedule.evaluations[-1] == ours.schedule.steps == SIZES[preset].steps
-            assert {variant.job("ag_news", role, pair, preset).spec.id for variant in VARIANTS[1:]}.isdisjoint(
-                {theirs.spec.id}
-            )
+            altered = [variant.setting("ag_news", role, pair, preset).spec(seed).id for variant in VARIANTS[1:]]
+            assert theirs.spec.id not in altered
 
 
 # --- the measures
@@ -172,23 +173,16 @@ def test_nothing_but_unknown_words_is_refused_in_a_sentence(news):
 
 def made(corpus, variant, gain, excess, last=0.0, accuracy=0.1):
     """A variant whose forecast and outcome are known."""
-    values = dict.fromkeys(MEASURES, 0.0) | {"gain": gain, "logistic_accuracy": accuracy}
-    chance = np.full(4, 0.1)
-    array = np.array([[[0.1 + excess] * 4]])
-    row = {"step": 0, "accuracy": 0.6, "train_accuracy": 0.7}
-    run = Trained("0" * 16, [row], 0)
-    told = type("Told", (), {"interval": (gain - 0.01, gain + 0.01), "gain": gain})()
-    return Tried(
-        corpus,
-        Variant(variant),
-        (Measured(told, values),),
-        Series("alpha, beta", (0,), dict.fromkeys(OF_AGREEMENT, array)),
-        np.array([[0.1 + last] * 4]),
-        chance,
-        (0.0,),
-        ((run, run),),
-        (0.5, 0.5, 0.5),
-    )
+    return {
+        "corpus": corpus,
+        "variant": variant,
+        **dict.fromkeys(MEASURES, 0.0),
+        "gain": gain,
+        "logistic_accuracy": accuracy,
+        "forecast": verdict_of((gain - 0.01, gain + 0.01)),
+        "excess": excess,
+        "at_end": last,
+    }
 
 
 @pytest.fixture
@@ -221,13 +215,39 @@ def test_an_outcome_that_is_constant_has_no_correlation(known):
     assert correlated(np.arange(3.0), np.zeros(3)) == (None, None, None)
 
 
-def test_the_summary_and_the_verdicts_say_what_was_found(known):
-    told = tell(variant_table(known), measure_table(known))
-    assert "A(alpha, beta) less chance on two: 0.500 a (gain 0.300), 0.300 b (gain 0.100), 0.100 c" in told
-    assert "over 6 variants: 0.83 (95 % interval" in told
-    assert "held-out accuracy, less the majority's 1.00" in told
-    assert "information of the alignment undefined" in told
+def test_the_summary_and_the_verdicts_say_what_was_measured(known):
+    story = ForecastText()
+    story.variants = known
+    said = story.summary()
+    assert "A(alpha, beta) less chance on two: 0.500 a (gain 0.300), 0.300 b (gain 0.100), 0.100 c" in said
+    assert "over 6 variants: 0.83 (95 % interval" in said
+    assert "held-out accuracy, less the majority's 1.00" in said
+    assert "information of the alignment undefined" in said
     verdicts = {row["forecast"]: row for row in verdict_table(known)}
     likely, none = verdicts["likely to be learned"], verdicts["no reason to be learned"]
     assert (likely["variants"], likely["least"], likely["most"]) == (3, pytest.approx(0.2), pytest.approx(0.5))
     assert (none["variants"], none["mean"]) == (2, pytest.approx(0.05))
+
+
+def test_the_forecast_s_figure_draws_gain_against_agreement(known):
+    chart = forecast_figure([row | {"low": 0.0, "high": 1.0, "gain_low": 0.0, "gain_high": 1.0} for row in known])
+    rows = drawn(chart)
+    assert [row["gain"] for row in rows[:2]] == [WEAK, LIKELY]
+    points = {(row["corpus"], row["variant"]): (row["gain"], row["excess"]) for row in rows if "variant" in row}
+    assert points == {(row["corpus"], row["variant"]): (row["gain"], row["excess"]) for row in known}
+    *_, across, along, dots = (layer["encoding"] for layer in chart.to_dict()["layer"])
+    assert [across[end]["field"] for end in ("x", "x2", "y")] == ["gain_low", "gain_high", "excess"]
+    assert [along[end]["field"] for end in ("x", "y", "y2")] == ["gain", "low", "high"]
+    assert (dots["x"]["field"], dots["y"]["field"]) == ("gain", "excess")
+
+
+def test_the_figure_of_measures_draws_correlations_at_the_best_evaluation(known):
+    measures = measure_table(known)
+    rows = drawn(measure_figure(measures))
+    right = {
+        (row["title"], row["over"]): row["spearman"]
+        for row in measures
+        if row["read"] == "best" and row["spearman"] is not None
+    }
+    assert len(right) == 6, "two measures that vary, over all and in each corpus"
+    assert {(row["title"], row["over"]): row["spearman"] for row in rows} == right

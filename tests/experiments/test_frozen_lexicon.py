@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from attnlab.experiments.frozen_lexicon.experiment import FROZEN, UNIFORM, decide
-from attnlab.experiments.texts.text_agreement import Series
+from attnlab.experiments.frozen_lexicon.experiment import FROZEN, UNIFORM, FrozenLexicon
+from attnlab.lab.experiment import Order
+from attnlab.measures.series import Series
 
 STEPS = (0, 10, 20)
 
@@ -13,6 +14,13 @@ def series(name, *levels, texts=1000, pairs=2, seed=0):
     """Agreements that are 1 with these chances at the three steps."""
     drawn = np.random.default_rng(seed).random((pairs, len(STEPS), texts))
     return Series(name, STEPS, {"expected": (drawn < np.array(levels)[:, None]).astype(float)})
+
+
+def findings(frozen, uniform, row="sst"):
+    story = FrozenLexicon()
+    story.order = Order("paper", row=row)
+    story.compare(frozen, uniform)
+    return story.findings()
 
 
 @pytest.mark.parametrize(
@@ -24,7 +32,7 @@ def series(name, *levels, texts=1000, pairs=2, seed=0):
     ],
 )
 def test_the_difference_decides(frozen, uniform, verdict):
-    finding = decide("sst", series(FROZEN, *frozen, seed=1), series(UNIFORM, *uniform, seed=2))
+    (finding,) = findings(series(FROZEN, *frozen, seed=1), series(UNIFORM, *uniform, seed=2))
     (part,) = finding.parts
     assert finding.claim == "frozen-lexicon-fails"
     assert (part.name, part.verdict) == ("sst", verdict)
@@ -38,4 +46,9 @@ def test_a_large_maximum_of_noise_does_not_decide():
     many = Series(FROZEN, tuple(range(400)), {"expected": noise.astype(float)})
     flat = Series(UNIFORM, (0,), {"expected": np.full((1, 1, 60), 0.3)})
     assert many.value() > 0.45
-    assert decide("sst", many, flat).verdict == "undecided"
+    (finding,) = findings(many, flat)
+    assert finding.verdict == "undecided"
+
+
+def test_sms_is_reported_and_decides_nothing():
+    assert findings(series(FROZEN, 0.1, 0.2, 0.1), series(UNIFORM, 0.1, 0.2, 0.5), row="sms") == ()

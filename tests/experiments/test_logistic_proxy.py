@@ -1,12 +1,41 @@
 """The proxy beside logistic regression: verdicts where the answer is known, and accuracies chosen on other texts."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
+from tests.lab.drawn import drawn as drawn_rows
 
-from attnlab.experiments.logistic_proxy.bag_fits import Weights, chosen_by_loss
-from attnlab.experiments.logistic_proxy.experiment import LOG, PX, decide, same_agreement, same_weights
-from attnlab.experiments.texts.text_agreement import Series
-from attnlab.experiments.texts.text_curves import first_half
+from attnlab.experiments.logistic_proxy.experiment import LOG, PX, Fitted, LogisticProxy, chosen_by_loss, word_by_word
+from attnlab.lab.experiment import Order
+from attnlab.measures.checkpoints import first_half
+from attnlab.measures.series import Series
+
+
+@dataclass
+class Model:
+    """Weights, as both models have them."""
+
+    weights: np.ndarray
+    converged: bool = True
+
+    @property
+    def scores(self):
+        return self.weights[0]
+
+
+def fitted(logistic, proxy, *, converged=True):
+    """Both models fitted; every word occurs often enough."""
+    logistic, proxy = (np.asarray(weights, dtype=float)[None] for weights in (logistic, proxy))
+    often = np.full(logistic.shape[1], 10)
+    return Fitted(None, Model(logistic, converged), Model(proxy), proxy[0], often)
+
+
+def story(px=None, log=None, weights=None):
+    made = LogisticProxy()
+    made.order, made.fitted = Order("paper", row="sst"), weights
+    made.series = {} if px is None else {PX: series(PX, px), LOG: series(LOG, log)}
+    return made
 
 
 def series(name, values):
@@ -27,14 +56,14 @@ def test_agreements_within_two_points(shift, verdict):
     log = drawn(0.5)
     px = drawn(0.5 + shift) if shift else log.copy()
     px[:, 0] = 0.0  # the second step is the best one in any case
-    part = same_agreement("sst", series(PX, px), series(LOG, log))
+    part = story(px, log).same_agreement()
     assert (part.name, part.verdict) == ("sst", verdict)
     assert part.effect == pytest.approx(shift, abs=0.03)
 
 
 def test_a_difference_that_few_texts_cannot_tell_is_undecided():
     one, other = drawn(0.5, texts=60, seed=1), drawn(0.5, texts=60, seed=2)
-    assert same_agreement("sst", series(PX, one), series(LOG, other)).verdict == "undecided"
+    assert story(one, other).same_agreement().verdict == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -44,20 +73,43 @@ def test_weights_word_by_word(off, verdict):
     generator = np.random.default_rng(0)
     weights = generator.normal(0, 3.0, 1000)
     sides = generator.choice([-1.0, 1.0], 1000)  # differences that cancel in the mean do not make words the same
-    part = same_weights("sst", Weights(weights, weights + 3.0 * off * sides), converged=True)
+    part = story(weights=fitted(weights, weights + 3.0 * off * sides)).same_weights()
     assert part.verdict == verdict
     assert part.effect == pytest.approx(off, rel=0.1)
     assert part.over == "words"
-    assert same_weights("sst", Weights(weights, weights), converged=False).verdict == "undecided"
+    part = story(weights=fitted(weights, weights, converged=False)).same_weights()
+    assert part.verdict == "undecided"
+    assert part.detail.endswith("A fit has not converged.")
+
+
+def test_rare_words_are_not_compared():
+    weights = fitted(np.arange(4.0), [0.0, 1.0, 2.0, 99.0])
+    weights.occurrences[3] = 9
+    assert weights.common.tolist() == [0, 1, 2]
+    assert weights.apart.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_both_claims_have_a_part():
-    findings = decide(
-        "sst", series(PX, drawn(0.5)), series(LOG, drawn(0.5)), Weights(np.arange(9.0), np.arange(9.0)), converged=True
-    )
+    findings = story(drawn(0.5), drawn(0.5), fitted(np.arange(9.0), np.arange(9.0))).findings()
     assert {finding.claim: finding.verdict for finding in findings} == {
         "logistic-equals-proxy": "holds",
         "proxy-weights-are-logistic": "holds",
+    }
+
+
+def test_a_point_of_the_figure_is_a_word_in_both_models():
+    words = [
+        {"word": "good", "logistic": 2.0, "fitted_proxy": 2.1, "trained_proxy": 0.7},
+        {"word": "bad", "logistic": -3.0, "fitted_proxy": -2.9, "trained_proxy": -0.8},
+    ]
+    rows = drawn_rows(word_by_word(words, "words"))
+    ends, points = rows[:2], {(row["word"], row["kind"]): (row["logistic"], row["proxy"]) for row in rows[2:]}
+    assert ends == [{"logistic": -3.0, "proxy": -3.0}, {"logistic": 2.0, "proxy": 2.0}]
+    assert points == {
+        ("good", "fitted, same penalty"): (2.0, 2.1),
+        ("bad", "fitted, same penalty"): (-3.0, -2.9),
+        ("good", "as trained"): (2.0, 0.7),
+        ("bad", "as trained"): (-3.0, -0.8),
     }
 
 

@@ -2,24 +2,17 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests.lab.drawn import drawn
 
-from attnlab.experiments.saliency.experiment import DECIDES, Compared, Standard, compare, compared, decide, select
+from attnlab.experiments.saliency.experiment import DECIDES, Compared, Saliency, Standard, compare, picture
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import load_claims
+from attnlab.lab.experiment import Order
 
 
 def test_the_claims_are_those_of_the_registry():
     named = {claim.id for claim in load_claims() if "saliency" in claim.experiments}
     assert set(DECIDES.values()) == named
-
-
-@given(st.lists(st.lists(st.floats(-5, 5), min_size=1, max_size=4), min_size=1, max_size=6), st.randoms())
-def test_some_rows_of_a_field(rows, random):
-    chosen = random.choices(range(len(rows)), k=3)
-    picked = select(ScoreField.from_rows(rows), np.array(chosen))
-    assert [picked.row(k).tolist() for k in range(3)] == [[float(v) for v in rows[k]] for k in chosen]
 
 
 def field(highest, texts=200, length=20, seed=0):
@@ -34,7 +27,7 @@ def outcome(*, loo_at, delta_at, relevance_at):
     standard = Standard(
         alpha=[field(3, seed=1), field(3, seed=2)],
         delta=[field(delta_at, seed=3), field(delta_at, seed=4)],
-        loo=[select(field(loo_at, seed=5), rows), select(field(loo_at, seed=6), rows)],
+        loo=[field(loo_at, seed=5).select(rows), field(loo_at, seed=6).select(rows)],
         ig=[],
         rows=rows,
         gaps=[],
@@ -42,8 +35,14 @@ def outcome(*, loo_at, delta_at, relevance_at):
     return compare(standard, [field(relevance_at, seed=7)])
 
 
-def verdicts(found):
-    return {part.name: part.verdict for finding in decide(found) for part in finding.parts}
+def findings(measured):
+    story = Saliency()
+    story.order, story.compared = Order("paper", row="sms"), measured
+    return story.findings()
+
+
+def verdicts(measured):
+    return {part.name: part.verdict for finding in findings(measured) for part in finding.parts}
 
 
 def test_what_points_to_the_same_word_holds_and_what_does_not_fails():
@@ -61,13 +60,38 @@ def test_what_points_to_the_same_word_holds_and_what_does_not_fails():
 
 def test_few_texts_leave_it_undecided():
     few = Compared("alpha, loo", np.array([1.0, 0.0, 0.0]), np.zeros(3), np.full(3, 0.2))
-    parts = decide(dict.fromkeys(DECIDES, few))[0].parts
-    assert {part.verdict for part in parts} == {"undecided"}
+    assert set(verdicts(dict.fromkeys(DECIDES, few)).values()) == {"undecided"}
+
+
+def test_each_claim_has_its_own_agreements():
+    parts = {
+        finding.claim: [part.name for part in finding.parts]
+        for finding in findings(outcome(loo_at=3, delta_at=3, relevance_at=3))
+    }
+    assert parts == {
+        "attention-is-saliency": ["A(alpha, loo)", "A(alpha, delta)"],
+        "relevance-under-uniform": ["A(alpha, beta_uf)", "A(delta, beta_uf)", "A(loo, beta_uf)"],
+    }
+
+
+def test_the_figure_draws_each_agreement_with_its_interval_and_chance():
+    lines = [one.line() for one in outcome(loo_at=3, delta_at=11, relevance_at=11).values()]
+    chart = picture("sst", lines)
+    rows = {row["agreement"]: row for row in drawn(chart)}
+    assert rows["A(alpha, loo)"]["value"] == rows["A(delta, beta_uf)"]["value"] == 1
+    assert rows["A(alpha, delta)"]["value"] < 0.2
+    assert rows["A(alpha, delta)"]["claim"] == "attention-is-saliency"
+    assert rows["A(loo, delta)"]["claim"] == "reported"
+    for line in lines:
+        assert rows[line["agreement"]].items() >= line.items()
+    bars, points, ticks = chart.to_dict()["layer"]
+    assert (bars["encoding"]["x"]["field"], bars["encoding"]["x2"]["field"]) == ("low", "high")
+    assert (points["encoding"]["x"]["field"], ticks["encoding"]["x"]["field"]) == ("value", "chance")
 
 
 def test_leave_one_out_is_read_on_its_own_texts_and_the_rest_on_all():
-    found = outcome(loo_at=3, delta_at=3, relevance_at=3)
-    assert {name: len(one.values) for name, one in found.items()} == {
+    measured = outcome(loo_at=3, delta_at=3, relevance_at=3)
+    assert {name: len(one.values) for name, one in measured.items()} == {
         "alpha, loo": 100,
         "alpha, delta": 200,
         "loo, delta": 100,
@@ -75,14 +99,14 @@ def test_leave_one_out_is_read_on_its_own_texts_and_the_rest_on_all():
         "delta, beta_uf": 200,
         "loo, beta_uf": 100,
     }
-    assert all(one.chance == pytest.approx(np.full(len(one.values), 1 / 20)) for one in found.values())
+    assert all(one.chance == pytest.approx(np.full(len(one.values), 1 / 20)) for one in measured.values())
 
 
 def test_a_text_averages_over_pairs_and_an_undefined_tau_is_left_out():
     u, flat = ScoreField.from_rows([[1, 2, 3], [1, 2, 3]]), ScoreField.from_rows([[0, 0, 0], [0, 0, 0]])
     turned = ScoreField.from_rows([[3, 2, 1], [1, 2, 3]])
-    found = compared("u, v", [(u, u), (u, turned), (u, flat)])
-    assert found.values == pytest.approx([(1 + 0 + 1 / 3) / 3, (1 + 1 + 1 / 3) / 3])
-    assert found.tau == pytest.approx([0.0, 1.0])
-    assert np.isnan(compared("u, flat", [(u, flat)]).tau).all()
-    assert compared("u, flat", [(u, flat)]).line()["tau"] is None
+    three = Compared.of("u, v", [(u, u), (u, turned), (u, flat)])
+    assert three.values == pytest.approx([(1 + 0 + 1 / 3) / 3, (1 + 1 + 1 / 3) / 3])
+    assert three.tau == pytest.approx([0.0, 1.0])
+    assert np.isnan(Compared.of("u, flat", [(u, flat)]).tau).all()
+    assert Compared.of("u, flat", [(u, flat)]).line()["tau"] is None

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from attnlab.experiments.texts.text_agreement import Series
-from attnlab.experiments.uniform_overtraining.experiment import AGREEMENT, decide, read_peak
+from attnlab.experiments.uniform_overtraining.experiment import AGREEMENT, UniformOvertraining, read_peak
+from attnlab.lab.experiment import Order
+from attnlab.measures.series import Series
 
 
 def series(levels, steps, texts=1500, seed=1):
@@ -25,14 +26,18 @@ def series(levels, steps, texts=1500, seed=1):
     ids=["up and down", "hardly down", "up", "up, cut short", "down", "flat, then down"],
 )
 def test_verdicts(levels, last, verdict):
-    finding = decide("sst", series(levels, (0, 10, last)))
+    story = UniformOvertraining()
+    story.order = Order("paper", row="sst")
+    story.follow(series(levels, (0, 10, last)))
+    (finding,) = story.findings()
     assert finding.claim == "uniform-rises-then-falls"
     assert finding.parts[0].name == "sst"
     assert finding.verdict == verdict
 
 
 def test_the_peak_is_chosen_on_one_half_and_all_is_read_on_the_other():
-    found = read_peak(series((0.1, 0.6, 0.3), (0, 10, 20), texts=2001))
-    assert (found.peak, found.other) == (1, 2)
-    assert {len(values) for values in (found.start, found.top, found.end, found.second)} == {1001}
-    assert found.top.mean() - found.end.mean() == pytest.approx(0.3, abs=0.05)
+    peak = read_peak(series((0.1, 0.6, 0.3), (0, 10, 20), texts=2001))
+    assert (peak.place, peak.other) == (1, 2)
+    assert {len(values) for values in (peak.start, peak.top, peak.end, peak.second)} == {1001}
+    assert peak.rise.mean() == pytest.approx(0.5, abs=0.05)
+    assert peak.fall.mean() == pytest.approx(0.3, abs=0.05)

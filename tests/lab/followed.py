@@ -4,8 +4,8 @@ from math import log
 
 import numpy as np
 
-from attnlab.experiments.early_verdict.fit import Followed
 from attnlab.families.copying.early_verdict import Chance
+from attnlab.families.copying.verdict_fit import Followed
 from attnlab.seeds import numpy_generator
 
 GUESSING = Chance(positions=41, words=41)
@@ -26,7 +26,7 @@ def measured(step, *, loss=1.0, attention=1 / 41, probe=1 / 41, accuracy=1 / 41)
 def follow(name, seed, learned_at, *, knows=True):
     """A run that is learned at a step (never if None); if the probe ``knows``, it rises in runs that will learn."""
     rng = numpy_generator(seed, name)
-    told = (learned_at is not None) if knows else bool(rng.integers(2))
+    rises = (learned_at is not None) if knows else bool(rng.integers(2))
     rows = {}
     for step in range(0, (learned_at or 200) + 1, 10):
         noise = rng.normal(size=3)
@@ -35,7 +35,7 @@ def follow(name, seed, learned_at, *, knows=True):
             step,
             loss=float(np.exp(0.02 * noise[0])),
             attention=float(1 / (1 + np.exp(3.7 + noise[1]))),
-            probe=float(1 / (1 + np.exp(3.7 - 4 * told * min(step, 20) / 20 + noise[2]))),
+            probe=float(1 / (1 + np.exp(3.7 - 4 * rises * min(step, 20) / 20 + noise[2]))),
             accuracy=accuracy,
         )
     return Followed(name, name[0], seed, GUESSING, rows, learned_at)

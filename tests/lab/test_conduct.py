@@ -13,7 +13,7 @@ from attnlab.families.copying.problem import PairProblem
 from attnlab.families.copying.spec import CopyingSpec, SelectionsSpec, Seq2SeqSpec
 from attnlab.lab.claims import Finding, Part
 from attnlab.lab.conduct import conduct, estimate
-from attnlab.lab.experiment import Order, Result
+from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.result import write_result
 from attnlab.runs.engine import Job, LocalEngine
 from attnlab.runs.loop import Trained, train
@@ -35,7 +35,7 @@ def spec_of(seed, rate=1e-3):
     )
 
 
-class Small:
+class Small(Experiment):
     """Two runs; the second goes on to step 20 once the first is there."""
 
     name, title, source = "copying", "a small one", "here"

@@ -2,25 +2,21 @@
 
 import csv
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from tests.lab.in_this_process import InThisProcess
 
 from attnlab.errors import UsageError
-from attnlab.experiments.copying import experiment as copying
-from attnlab.experiments.copying.experiment import make_spec
-from attnlab.experiments.early_verdict.experiment import EarlyVerdict
-from attnlab.experiments.mixture import experiment as mixture
+from attnlab.experiments.copying.experiment import PERMUTATIONS
 from attnlab.families.copying.spec import CopyingSpec, SelectionsSpec, Seq2SeqSpec
+from attnlab.families.copying.success import first_learned
 from attnlab.lab.conduct import conduct, estimate
-from attnlab.lab.experiment import Order, Result
-from attnlab.lab.recall import RECALLING, check_recalling, recall
+from attnlab.lab.experiment import Experiment, Order, Setting
+from attnlab.lab.recall import check_recalling, recall
 from attnlab.lab.registry import EXPERIMENTS, find_experiment
-from attnlab.lab.success import Outcome, curve_table, first_learned
 from attnlab.runs.engine import Job
-from attnlab.runs.loop import Trained, train
+from attnlab.runs.loop import train
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
@@ -39,23 +35,14 @@ def spec_of(seed):
     )
 
 
-class Small:
+class Small(Experiment):
     """Two short runs and their curves; ``steps`` decides how far they go."""
 
     name, title, source = "copying", "a small one", "here"
     steps = 10
 
-    def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
-        schedule = Schedule.every(5, steps=self.steps)
-        return [Job(f"seed {seed}", spec_of(seed), schedule) for seed in (0, 1)]
-
-    def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
-        return self.plan(order, {})
-
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
-        outcomes = [Outcome("small, with a comma", seed, done[spec_of(seed).id]) for seed in (0, 1)]
-        ids = [{"setting": one.setting, "seed": one.seed, "run": one.run.id} for one in outcomes]
-        return Result("it ran", {"curves": curve_table(outcomes), "seeds": ids}, {}, ())
+    def settings_at(self, preset):
+        return (Setting("small, with a comma", spec_of, {"quick": 2}, Schedule.every(5, steps=self.steps)),)
 
 
 class Never:
@@ -77,7 +64,7 @@ def measured_once(tmp_path_factory):
 def copied(measured_once, tmp_path):
     folder = tmp_path / "results" / "copying" / "quick"
     (folder / "tables").mkdir(parents=True)
-    for name in ("result.json", "tables/curves.csv", "tables/seeds.csv"):
+    for name in ("result.json", "tables/curves.csv", "tables/runs.csv"):
         (folder / name).write_text((measured_once / "results" / "copying" / "quick" / name).read_text())
     return folder
 
@@ -93,7 +80,7 @@ def test_recalled_rows_are_the_trained_ones_to_the_last_digit(measured_once):
 
 def test_runs_named_by_remedies_are_recalled_too(measured_once, tmp_path):
     folder = copied(measured_once, tmp_path)
-    for name in ("curves", "seeds"):
+    for name in ("curves", "runs"):
         table = folder / "tables" / f"{name}.csv"
         table.write_text(table.read_text().replace("setting", "remedy", 1))
     assert recall(tmp_path / "results") == recall(measured_once / "results")
@@ -150,7 +137,7 @@ def test_measures_that_an_older_result_lacks_come_from_the_newer(measured_once, 
     newer.parent.mkdir()
     newer.mkdir()
     (newer / "tables").mkdir()
-    for name in ("result.json", "tables/curves.csv", "tables/seeds.csv"):
+    for name in ("result.json", "tables/curves.csv", "tables/runs.csv"):
         (newer / name).write_text((older / name).read_text())
     lines = list(csv.DictReader((older / "tables" / "curves.csv").read_text().splitlines()))
     with (older / "tables" / "curves.csv").open("w", newline="") as file:
@@ -169,7 +156,7 @@ def test_measures_that_an_older_result_lacks_come_from_the_newer(measured_once, 
         ("curves.csv", 'setting,seed,loss\n"small, with a comma",0,5\n', "line 2.*step"),
         ("curves.csv", 'setting,seed,step,loss\n"small, with a comma",0\n', "line 2"),
         ("curves.csv", "step,loss\n1,2\n", "No result below"),
-        ("seeds.csv", "setting,seed\na,1\n", "No result below"),
+        ("runs.csv", "setting,seed\na,1\n", "No result below"),
     ],
 )
 def test_tables_that_are_not_ours_are_named(measured_once, tmp_path, name, text, sentence):
@@ -181,8 +168,9 @@ def test_tables_that_are_not_ours_are_named(measured_once, tmp_path, name, text,
 
 def test_a_table_of_a_few_runs_does_not_hide_the_others(measured_once, tmp_path):
     folder = copied(measured_once, tmp_path)
-    first, *_ = (folder / "tables" / "seeds.csv").read_text(encoding="utf-8").splitlines()[1:]
-    (folder / "tables" / "few.csv").write_text(f"setting,seed,run\n{first}\n", encoding="utf-8")
+    first, *_ = (folder / "tables" / "runs.csv").read_text(encoding="utf-8").splitlines()[1:]
+    header = (folder / "tables" / "runs.csv").read_text(encoding="utf-8").splitlines()[0]
+    (folder / "tables" / "few.csv").write_text(f"{header}\n{first}\n", encoding="utf-8")
     found = recall(tmp_path / "results")
     assert all(found.find(job) is not None for job in Small().plan(Order("quick"), {}))
 
@@ -195,19 +183,18 @@ def test_a_table_in_another_encoding_is_named(measured_once, tmp_path):
 
 
 def test_only_experiments_that_read_no_weights_recall():
-    assert set(RECALLING) <= set(EXPERIMENTS)
     check_recalling(find_experiment("early-verdict"))
-    with pytest.raises(UsageError, match="permuting cannot do with; it is for copying,"):
+    with pytest.raises(UsageError, match=r"which permuting needs; it is for copying,"):
         check_recalling(find_experiment("permuting"))
 
 
 def test_committed_results_spare_the_early_verdict_the_runs_of_copying_and_mixture():
     """Ids are what they were when these results were made: nobody has to train a hundred and sixty runs again."""
-    found = recall(RESULTS)
-    jobs = {job.spec.id: job for job in EarlyVerdict().at_most(Order("paper"), {})}
-    for settings in (copying.SETTINGS, mixture.SETTINGS):
-        for setting in settings:
-            for seed in range(setting.seeds["paper"]):
-                assert found.find(jobs[make_spec(setting, seed).id]) is not None, f"{setting.name}, seed {seed}"
-    permutations = [found.find(jobs[make_spec(copying.PERMUTATIONS, seed).id]) for seed in range(40)]
+    found, order = recall(RESULTS), Order("paper")
+    jobs = {job.spec.id: job for job in EXPERIMENTS["early-verdict"].at_most(order, {})}
+    for name in ("copying", "mixture"):
+        for setting in EXPERIMENTS[name].settings:
+            for seed in setting.seeds_at(order):
+                assert found.find(jobs[setting.spec(seed).id]) is not None, f"{setting.name}, seed {seed}"
+    permutations = [found.find(jobs[PERMUTATIONS.spec(seed).id]) for seed in range(40)]
     assert sum(first_learned(run.rows) is not None for run in permutations) == 23, "as the result itself says"

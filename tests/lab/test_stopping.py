@@ -5,24 +5,21 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from math import log
 
 import pytest
 import torch
 
 from attnlab.errors import UsageError
-from attnlab.experiments.copying import experiment as copying
-from attnlab.experiments.early_verdict import experiment as early_verdict
-from attnlab.experiments.early_verdict.experiment import EarlyVerdict
-from attnlab.experiments.forecast_copying import experiment as forecast_copying
-from attnlab.experiments.mixture import experiment as mixture
-from attnlab.experiments.symmetry import experiment as symmetry
+from attnlab.experiments.copying.experiment import ON_TO_LATE, PERMUTATIONS
 from attnlab.families.copying import early_verdict as in_training
 from attnlab.families.copying.early_verdict import shipped
-from attnlab.lab import success
+from attnlab.families.copying.success import first_learned
 from attnlab.lab.conduct import conduct, estimate
-from attnlab.lab.experiment import Order
-from attnlab.lab.stopping import STOPPABLE, Planner, check_stoppable
+from attnlab.lab.experiment import Experiment, Order, Result
+from attnlab.lab.registry import EXPERIMENTS
+from attnlab.lab.stopping import Planner, check_stoppable
 from attnlab.runs.checkpoint import Checkpoint
 from attnlab.runs.engine import LocalEngine
 from attnlab.runs.loop import Trained
@@ -42,26 +39,27 @@ def measured(step, accuracy=1 / 41):
     }
 
 
-class Few:
+class Few(Experiment):
     """Two runs on permutations, the first of which goes on to step 1000 where it failed."""
 
     name, title, source = "copying", "a small one", "here"
 
     def plan(self, order, done):
-        late = any(success.first_learned(run.rows) is None for run in done.values())
-        return [copying.make_job(copying.PERMUTATIONS, seed, "paper", late=late and seed == 0) for seed in (0, 1)]
+        jobs = [PERMUTATIONS.job(seed, "paper") for seed in (0, 1)]
+        late = any(first_learned(run.rows) is None for run in done.values())
+        return [replace(jobs[0], schedule=ON_TO_LATE), jobs[1]] if late else jobs
 
     def at_most(self, order, done):
         return self.plan(order, {})
 
     def analyse(self, order, done):
         rows = [{"run": id, "rows": len(run.rows), "last": run.step} for id, run in done.items()]
-        return early_verdict.Result("it ran", {"runs": rows}, {}, ())
+        return Result("it ran", {"runs": rows}, {}, ())
 
 
 def keep(store, seed, rows):
     """A run in the store that was trained to its last row, as far as anybody can tell."""
-    spec = copying.make_spec(copying.PERMUTATIONS, seed)
+    spec = PERMUTATIONS.spec(seed)
     run, last = store.run(spec.id), int(rows[-1]["step"])
     run.begin(spec.model_dump(mode="json"), {"threads": 1})
     run.write_metrics(rows)
@@ -135,10 +133,9 @@ def test_the_option_is_refused_where_it_can_end_nothing(tmp_path):
 
 def test_experiments_that_need_to_know_the_end_are_not_ended():
     order = Order("paper", stop_hopeless=True)
-    assert "early-verdict" not in STOPPABLE
     with pytest.raises(UsageError, match="not what early-verdict asks"):
-        check_stoppable(EarlyVerdict(), order)
-    for experiment in (copying.Copying(), mixture.Mixture(), symmetry.Symmetry(), forecast_copying.ForecastCopying()):
-        check_stoppable(experiment, order)
+        check_stoppable(EXPERIMENTS["early-verdict"], order)
+    for name in ("copying", "mixture", "symmetry", "forecast-copying"):
+        check_stoppable(EXPERIMENTS[name], order)
     with pytest.raises(UsageError, match="at quick no run of symmetry goes on to step 200"):
-        check_stoppable(symmetry.Symmetry(), Order("quick", stop_hopeless=True))
+        check_stoppable(EXPERIMENTS["symmetry"], Order("quick", stop_hopeless=True))

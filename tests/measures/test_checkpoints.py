@@ -1,10 +1,20 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from attnlab.errors import UsageError
-from attnlab.measures.checkpoints import best_checkpoint
+from attnlab.measures.checkpoints import (
+    at_steps,
+    best_checkpoint,
+    best_steps,
+    first_half,
+    read_crosswise,
+    read_on_second_half,
+)
 
 NAN = float("nan")
+TEXTS = 40
 
 
 def test_checkpoints_that_differ_by_chance_alone_are_seen_through() -> None:
@@ -61,3 +71,38 @@ def test_the_seed_decides() -> None:
 def test_bad_input_is_refused(values: list[object], options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         best_checkpoint(values, **options)
+
+
+# --- one split in half, text by text
+
+
+@given(st.integers(2, 500))
+def test_the_halves_are_halves_and_the_same_each_time(texts: int) -> None:
+    half = first_half(texts)
+    assert half.sum() == texts // 2
+    assert np.array_equal(half, first_half(texts))
+
+
+def test_each_pair_has_its_own_best_step_and_texts_average_over_pairs() -> None:
+    values = np.zeros((2, 3, TEXTS))
+    values[0, 1], values[1, 2] = 0.5, 0.9
+    everyone = np.ones(TEXTS, dtype=bool)
+    assert best_steps(values, everyone).tolist() == [1, 2]
+    assert at_steps(values, best_steps(values, everyone), everyone) == pytest.approx(np.full(TEXTS, 0.7))
+
+
+def test_what_one_half_likes_is_read_on_the_other() -> None:
+    half = first_half(TEXTS)
+    values = np.zeros((1, 2, TEXTS))
+    values[0, 0, half] = 1.0  # each half likes the step at which the other half has nothing
+    values[0, 1, ~half] = 1.0
+    assert read_on_second_half(values).tolist() == [0.0] * (TEXTS - TEXTS // 2)
+    assert read_crosswise(values).tolist() == [0.0] * TEXTS
+    assert values.mean(axis=2).max() == 0.5, "choosing and reading on all texts would be more optimistic"
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_single_step_leaves_nothing_to_choose(seed: int) -> None:
+    values = np.random.default_rng(seed).random((3, 1, TEXTS))
+    assert read_crosswise(values) == pytest.approx(values[:, 0].mean(axis=0))
+    assert read_on_second_half(values) == pytest.approx(values[:, 0, ~first_half(TEXTS)].mean(axis=0))

@@ -8,9 +8,9 @@ import re
 import altair as alt
 import pytest
 
-from attnlab.experiments.copying.demo import tell
+from attnlab.experiments.copying.demo import story_of
 from attnlab.experiments.copying.experiment import PERMUTATIONS, SELECTIONS
-from attnlab.lab.outcomes import Outcome
+from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.pages.page import Section, write_page
 from attnlab.runs.loop import Trained
 
@@ -76,14 +76,14 @@ def outcome(setting, seed, learned_at):
 def test_the_demo_tells_what_happened(easy, hard, said, tmp_path):
     outcomes = [outcome(SELECTIONS, n, step) for n, step in enumerate(easy)]
     outcomes += [outcome(PERMUTATIONS, n, step) for n, step in enumerate(hard)]
-    story = tell(outcomes)
-    told = " ".join(paragraph for section in story.sections for paragraph in section.paragraphs)
-    assert said in told
+    story = story_of(Runs(outcomes))
+    words = " ".join(paragraph for section in story.sections for paragraph in section.paragraphs)
+    assert said in words
     if easy == [40, 40, 40]:
-        assert "the lexical probe pointed to the right word in 90% of the cases" in told
+        assert "the lexical probe pointed to the right word in 90% of the cases" in words
         assert "all 3 runs learned it" in story.lead
     if hard == [100, None, None]:
         assert "1 of 3 did" in story.lead
-        assert "The others were at 42%, 42% accuracy by then" in told
+        assert "The others were at 42%, 42% accuracy by then" in words
     write_page(tmp_path / "demo.html", story.title, story.lead, story.sections)
     assert "not within 200" in (tmp_path / "demo.html").read_text(encoding="utf-8") or None not in [*easy, *hard]

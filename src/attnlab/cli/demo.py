@@ -18,10 +18,10 @@ def demo(
     store: StoreOption = Path("runs"),
 ) -> None:
     """Train six small networks and see why an easier task can be harder to learn (a few minutes on two cores)."""
-    from attnlab.experiments.copying.demo import tell
-    from attnlab.experiments.copying.experiment import PERMUTATIONS, SELECTIONS, make_job
+    from attnlab.experiments.copying.demo import story_of
+    from attnlab.experiments.copying.experiment import PERMUTATIONS, SELECTIONS
     from attnlab.lab.conduct import train_all
-    from attnlab.lab.success import Outcome
+    from attnlab.lab.outcomes import Outcome, Runs
     from attnlab.pages.page import write_page
     from attnlab.runs.engine import LocalEngine
     from attnlab.runs.progress import watching
@@ -31,23 +31,20 @@ def demo(
     screen = console()
     screen.print("Two ways to learn copying, three networks each. Which is easier: 40 of 60 words, or all of 40?")
     wanted = [(setting, seed) for setting in (SELECTIONS, PERMUTATIONS) for seed in SEEDS]
-    planned = [make_job(setting, seed, "quick", late=False) for setting, seed in wanted]
+    planned = [setting.job(seed, "quick") for setting, seed in wanted]
     with watching(screen) as watch:
         done = train_all(planned, RunStore(store), engine, watch)
-    outcomes = [
-        Outcome(setting.name, seed, done[job.spec.id]) for (setting, seed), job in zip(wanted, planned, strict=True)
-    ]
-    story = tell(outcomes)
+    story = story_of(Runs(Outcome(setting.name, seed, done[setting.spec(seed).id]) for setting, seed in wanted))
     write_page(out, story.title, story.lead, story.sections)
     if not settings.quiet:
         _print(story.lead, [(s.heading, list(s.paragraphs)) for s in story.sections if s.paragraphs])
     typer.echo(str(out))
 
 
-def _print(lead: str, told: list[tuple[str, list[str]]]) -> None:
+def _print(lead: str, sections: list[tuple[str, list[str]]]) -> None:
     screen = Console(highlight=False)
     screen.print(f"\n[bold]{lead}[/bold]")
-    for heading, paragraphs in told:
+    for heading, paragraphs in sections:
         screen.print(f"\n[bold]{heading}[/bold]")
         for paragraph in paragraphs:
             screen.print(Padding(paragraph, (0, 0, 0, 2)), width=min(screen.width, 100))

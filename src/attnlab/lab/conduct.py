@@ -60,7 +60,7 @@ def conduct(
         if planner.plan(done) == jobs:
             break
     with debug_mode(False):  # Altair would check every part of a chart on its own; saving checks the whole
-        result = planner.told(experiment.analyse(order, done), done)
+        result = planner.with_ended(experiment.analyse(order, done), done)
     training_seconds = sum(store.run(run_id).timing().get("seconds", 0.0) for run_id in done)
     inexact = [run_id for run_id in done if (store.run(run_id).status() or {}).get("message", "").startswith(INEXACT)]
     seconds = time.monotonic() - started
@@ -91,9 +91,9 @@ def train_all(
     waiting = pending(jobs, store)
     swept = sweep(jobs, store, engine, watch(waiting) if watch and waiting else None)
     if swept.failed:
-        told = " ".join(f"{label}: {reason}" for label, reason in swept.failed.items())
+        reasons = " ".join(f"{label}: {reason}" for label, reason in swept.failed.items())
         raise RunFailed(
-            f"{len(swept.failed)} of {len(jobs)} runs failed, so there is no result; the others are kept. {told}"
+            f"{len(swept.failed)} of {len(jobs)} runs failed, so there is no result; the others are kept. {reasons}"
         )
     return {**known, **swept.finished}
 

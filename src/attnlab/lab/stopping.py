@@ -32,7 +32,7 @@ class Planner:
         self.jobs = [self.given_up.get(job.spec.id) or ending_hopeless(job) for job in jobs]
         return self.jobs
 
-    def told(self, result: Result, done: Mapping[str, Trained]) -> Result:
+    def with_ended(self, result: Result, done: Mapping[str, Trained]) -> Result:
         """The result, with the runs that were given up and what that means."""
         if not self.order.stop_hopeless:
             return result

@@ -8,7 +8,7 @@ from tests.news import write_news
 from attnlab.data.altered import remove_keywords, shuffle_labels
 from attnlab.data.labelled_text import load_corpus
 from attnlab.errors import UsageError
-from attnlab.experiments.texts import classification
+from attnlab.experiments.texts.corpora import text_setting
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
 from attnlab.records import validated
 from attnlab.runs.spec import RunSpec
@@ -30,7 +30,7 @@ def test_an_unaltered_corpus_is_its_content_alone(corpus, vocabulary, seed):
 
 @pytest.mark.needs_data("sst")
 def test_ids_of_runs_are_what_they_were(data_root):
-    assert classification.job("sst", "reference", 20, "paper").spec.id == "157bb496ef738695"
+    assert text_setting("sst", "reference", "paper").spec(20).id == "157bb496ef738695"
 
 
 def test_every_alteration_has_an_id_of_its_own():

@@ -1,11 +1,12 @@
-"""The demo's story, told from what its runs really did."""
+"""The demo's story, from what its runs really did."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
 from attnlab.experiments.copying.experiment import PERMUTATIONS, SELECTIONS, figures
-from attnlab.lab.success import LEARNED, WITHIN, Outcome, curve_table
+from attnlab.families.copying.success import LEARNED, WITHIN
+from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned_steps
 from attnlab.pages.page import Section
 
 EARLY = 30
@@ -21,11 +22,9 @@ class Story:
     sections: list[Section]
 
 
-def tell(outcomes: Sequence[Outcome]) -> Story:
+def story_of(runs: Runs) -> Story:
     """The story of the demo's runs on both distributions."""
-    easy = [outcome for outcome in outcomes if outcome.setting == SELECTIONS.name]
-    hard = [outcome for outcome in outcomes if outcome.setting == PERMUTATIONS.name]
-    drawn = figures(list(outcomes))
+    easy, hard, drawn = runs[SELECTIONS], runs[PERMUTATIONS], figures(runs)
     sections = [
         Section(
             "The task",
@@ -58,7 +57,7 @@ def tell(outcomes: Sequence[Outcome]) -> Story:
             "How often the right input position is the largest: of the lexical probe (the chance of the right output "
             "word if attention looked at that position alone) and of attention itself.",
         ),
-        Section("Every run", [], None, "", [_row(outcome) for outcome in outcomes]),
+        Section("Every run", [], None, "", [_row(outcome) for outcome in runs.all()]),
         Section(
             "Go on from here",
             [
@@ -71,12 +70,8 @@ def tell(outcomes: Sequence[Outcome]) -> Story:
     return Story("A task that is easier to express can be harder to learn", _lead(easy, hard), sections)
 
 
-def _learned(group: Sequence[Outcome]) -> list[int]:
-    return [outcome.step for outcome in group if outcome.step is not None]
-
-
 def _count(group: Sequence[Outcome]) -> str:
-    learned, n = len(_learned(group)), len(group)
+    learned, n = len(learned_steps(group)), len(group)
     return f"all {n}" if learned == n else f"none of {n}" if not learned else f"{learned} of {n}"
 
 
@@ -88,21 +83,21 @@ def _lead(easy: Sequence[Outcome], hard: Sequence[Outcome]) -> str:
 
 
 def _what_happened(easy: Sequence[Outcome], hard: Sequence[Outcome]) -> str:
-    told = []
+    sentences = []
     for group, name in ((easy, SELECTIONS.name), (hard, PERMUTATIONS.name)):
-        steps = _learned(group)
+        steps = learned_steps(group)
         when = f", at step {median(steps):.0f} in the middle" if steps else ""
         sentence = f"On {name}, {_count(group)} runs learned within {WITHIN} updates{when}."
         rest = [outcome.run.rows[-1]["accuracy"] for outcome in group if outcome.step is None]
         if rest:
             values = ", ".join(f"{value:.0%}" for value in rest)
             sentence += f" The {'other was' if len(rest) == 1 else 'others were'} at {values} accuracy by then."
-        told.append(sentence)
-    return " ".join(told)
+        sentences.append(sentence)
+    return " ".join(sentences)
 
 
 def _paradox(easy: Sequence[Outcome], hard: Sequence[Outcome]) -> str:
-    easy_steps, hard_steps = _learned(easy), _learned(hard)
+    easy_steps, hard_steps = learned_steps(easy), learned_steps(hard)
     if len(hard_steps) < len(easy_steps):
         return "So the smaller set of sequences, the one that is easier to express, was the harder one to learn."
     if len(hard_steps) > len(easy_steps):
@@ -116,17 +111,17 @@ def _paradox(easy: Sequence[Outcome], hard: Sequence[Outcome]) -> str:
 
 
 def _evidence(easy: Sequence[Outcome], hard: Sequence[Outcome]) -> str:
-    told = []
+    sentences = []
     for group, name in ((easy, SELECTIONS.name), (hard, PERMUTATIONS.name)):
-        rows = [row for row in curve_table(list(group)) if row["step"] == EARLY]
+        rows = [row for row in curve_table(group) if row["step"] == EARLY]
         if not rows:
             continue
         probe, attention = mean(row["probe_accuracy"] for row in rows), mean(row["attention_accuracy"] for row in rows)
-        told.append(
+        sentences.append(
             f"At step {EARLY} of {name}, the lexical probe pointed to the right word in {probe:.0%} of the cases and "
             f"attention in {attention:.0%}."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _row(outcome: Outcome) -> dict[str, object]:

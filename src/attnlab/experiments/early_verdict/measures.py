@@ -10,11 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.experiments.early_verdict.fit import Cases, Floats, Followed, Mask, stops
+from attnlab.families.copying.early_verdict import Verdict
+from attnlab.families.copying.verdict_fit import Cases, Floats, Followed, Mask, stops
 from attnlab.lab.experiment import Table
 from attnlab.stats.bootstrap import RESAMPLES, resampled_rows
 from attnlab.stats.rates import wilson
 
+EARLY = 30
+"""The step that the claims are about."""
+EARLIEST = (20, 30, 40)
+"""Those over which feature sets are compared."""
+OTHER_HALF, LEFT_OUT = "the other half", "families left out"
+"""The two ways in which runs are judged by a fit that did not see them."""
 BINS = 10
 SURE = 0.9
 """From this chance on the verdict is sure of a run."""
@@ -49,6 +56,16 @@ class Judged:
         return len(learned), len(failed)
 
 
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All runs and their cases; by way of judging and feature set the chances; the verdict that is shipped."""
+
+    runs: Sequence[Followed]
+    cases: Cases
+    judged: Mapping[tuple[str, str], Judged]
+    verdict: Verdict
+
+
 def make_judged(cases: Cases, chance: Floats) -> Judged:
     """Chances with resamples of the runs that they are of, within distributions."""
     runs = sorted({int(run) for run in cases.run[~np.isnan(chance)]})
@@ -59,7 +76,7 @@ def make_judged(cases: Cases, chance: Floats) -> Judged:
     return Judged(cases, chance, weights)
 
 
-# --- how well it tells runs apart
+# --- how well it separates runs that learn from runs that do not
 
 
 def area(judged: Judged, step: int, *, paired: bool = False) -> Floats:
@@ -108,8 +125,8 @@ def brier(judged: Judged, chosen: Mask) -> Floats:
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
     """nan where there is no whole."""
-    found: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
-    return found
+    ratio: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return ratio
 
 
 def reliability(judged: Judged, chosen: Mask) -> Table:
@@ -147,11 +164,11 @@ def _bins(chance: Floats) -> NDArray[np.int64]:
 
 def sure_at(judged: Judged) -> dict[int, int | None]:
     """For each judged run the first step at which the verdict is sure that it will learn, or None."""
-    found: dict[int, int | None] = {int(run): None for run in judged.cases.run[judged.at()]}
+    first: dict[int, int | None] = {int(run): None for run in judged.cases.run[judged.at()]}
     for place in np.flatnonzero(judged.at() & (np.nan_to_num(judged.chance) >= SURE)):
         run = int(judged.cases.run[place])
-        found[run] = found[run] or int(judged.cases.step[place])
-    return found
+        first[run] = first[run] or int(judged.cases.step[place])
+    return first
 
 
 def lead(run: Followed, sure: int | None) -> int | None:
@@ -185,9 +202,7 @@ def stop_row(judged: Judged, below: float, by: int) -> dict[str, object]:
     }
 
 
-def told_estimate(found: Estimate) -> Mapping[str, float | None]:
+def estimate_row(estimate: Estimate) -> Mapping[str, float | None]:
     """Value, low and high as columns of a table."""
-    if found is None:
-        return {"value": None, "low": None, "high": None}
-    value, (low, high) = found
+    value, (low, high) = estimate or (None, (None, None))
     return {"value": value, "low": low, "high": high}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from attnlab.errors import AttnlabError, UsageError
 from attnlab.experiments.early_verdict.experiment import BY, EarlyVerdict
-from attnlab.experiments.early_verdict.fit import make_verdict, read_cases
 from attnlab.families.copying.early_verdict import Verdict
+from attnlab.families.copying.verdict_fit import make_verdict, read_cases
 from attnlab.lab.result import read_result
 
 

@@ -130,9 +130,9 @@ class FrozenLexicon(TextExperiment):
             f"On {self.order.row} the position that attention values most is among the top 5 % of the attention "
             f"trained over a frozen random lexicon in {line[f'{FROZEN}, held out']:.1%} of the texts at its best "
             f"step, and of the lexicon trained under uniform attention in {line[f'{UNIFORM}, held out']:.1%}: a "
-            f"difference of {line['difference']:.3f}{interval}. Chance is {line['chance']:.1%}. The best accuracy with a frozen "
-            f"lexicon is {line['frozen_accuracy']:.3f}; the commonest class alone gives {line['commonest_class']:.3f}, "
-            f"and the whole network reaches {line['reference_accuracy']:.3f}."
+            f"difference of {line['difference']:.3f}{interval}. Chance is {line['chance']:.1%}. The best "
+            f"accuracy with a frozen lexicon is {line['frozen_accuracy']:.3f}; the commonest class alone gives "
+            f"{line['commonest_class']:.3f}, and the whole network reaches {line['reference_accuracy']:.3f}."
         )
 
     def notes(self) -> list[str]:

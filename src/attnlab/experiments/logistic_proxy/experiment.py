@@ -181,8 +181,8 @@ class LogisticProxy(TextExperiment):
             f"{line['logistic_accuracy']:.3f} chosen as in the paper, {line['proxy_clean_accuracy']:.3f} and "
             f"{line['logistic_clean_accuracy']:.3f} chosen on other texts. Fitted to the end with the same penalty "
             f"(C = {line['C']:g}) their weights of {line['words']} words differ by {line['weights_apart']:.2g} on "
-            f"average, where the spread is {line['weights_spread']:.2g}; the proxy as trained correlates with the logistic "
-            f"weights by {line['trained_proxy_correlation']:.2f}."
+            f"average, where the spread is {line['weights_spread']:.2g}; the proxy as trained correlates with the "
+            f"logistic weights by {line['trained_proxy_correlation']:.2f}."
         )
 
     def notes(self) -> list[str]:

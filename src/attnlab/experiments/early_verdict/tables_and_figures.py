@@ -1,27 +1,53 @@
-"""The early verdict's tables."""
+"""The tables and figures of the experiment early-verdict."""
 
 from dataclasses import replace
 from itertools import combinations
 
+import altair as alt
 import numpy as np
 
-from attnlab.experiments.early_verdict.claims import EARLIEST, EARLY, LEFT_OUT, OTHER_HALF, Evidence
-from attnlab.experiments.early_verdict.fit import THRESHOLDS, judge_folds, stops
 from attnlab.experiments.early_verdict.measures import (
+    EARLIEST,
+    EARLY,
+    LEFT_OUT,
+    OTHER_HALF,
+    Evidence,
     area,
     brier,
     calibration_error,
+    estimate_row,
     lead,
     make_judged,
     mean_area,
     reliability,
     stop_row,
     sure_at,
-    told_estimate,
 )
 from attnlab.families.copying.early_verdict import Verdict
+from attnlab.families.copying.verdict_fit import THRESHOLDS, case_table, judge_folds, stops
 from attnlab.lab.experiment import Table
+from attnlab.pages.charts import COLOURS, CONTRAST, INK, SIZE, curves, panels, titled
 from attnlab.stats.bootstrap import value_and_interval
+
+ENDS = {True: "learned", False: "did not learn"}
+FEWEST = 3
+"""Areas of fewer runs of an outcome are not drawn."""
+
+
+def all_tables(evidence: Evidence) -> dict[str, Table]:
+    """Every table by its name."""
+    return {
+        "areas": area_table(evidence),
+        "differences": difference_table(evidence),
+        "calibration": calibration_table(evidence),
+        "families": family_table(evidence),
+        "reliability": reliability_table(evidence),
+        "stops": stop_table(evidence),
+        "runs": run_table(evidence),
+        "chances": chance_table(evidence),
+        "coefficients": coefficient_table(evidence.verdict),
+        "cases": case_table(evidence.cases),
+    }
 
 
 def area_table(evidence: Evidence) -> Table:
@@ -31,7 +57,7 @@ def area_table(evidence: Evidence) -> Table:
         for step in evidence.verdict.steps:
             for pairs, paired in (("all", False), ("of one distribution", True)):
                 learned, failed = judged.outcomes(judged.at(step), paired=paired)
-                found = told_estimate(value_and_interval(area(judged, step, paired=paired)))
+                estimate = estimate_row(value_and_interval(area(judged, step, paired=paired)))
                 table.append(
                     {
                         "judged": way,
@@ -40,7 +66,7 @@ def area_table(evidence: Evidence) -> Table:
                         "pairs": pairs,
                         "learned": learned,
                         "failed": failed,
-                        **found,
+                        **estimate,
                     }
                 )
     return table
@@ -49,7 +75,7 @@ def area_table(evidence: Evidence) -> Table:
 def difference_table(evidence: Evidence) -> Table:
     """For every two feature sets how much larger the first one's area is, mean over steps 20, 30 and 40.
 
-    Over all pairs of runs, and over those of one distribution, where telling easy distributions from hard ones is of no
+    Over all pairs of runs, and over those of one distribution, where knowing easy distributions from hard ones is of no
     use.
     """
     table = []
@@ -64,7 +90,7 @@ def difference_table(evidence: Evidence) -> Table:
                     "pairs": pairs,
                     "features": first,
                     "less": second,
-                    **told_estimate(value_and_interval(areas[first] - areas[second])),
+                    **estimate_row(value_and_interval(areas[first] - areas[second])),
                 }
                 for first, second in combinations(names, 2)
             ]
@@ -83,7 +109,7 @@ def calibration_table(evidence: Evidence) -> Table:
             if not chosen.any():
                 continue
             share = float(judged.cases.outcome()[chosen].mean())
-            error, score = (told_estimate(value_and_interval(of(judged, chosen))) for of in (calibration_error, brier))
+            error, score = (estimate_row(value_and_interval(of(judged, chosen))) for of in (calibration_error, brier))
             table.append(
                 {
                     "judged": way,
@@ -131,8 +157,8 @@ def family_table(evidence: Evidence) -> Table:
                     "learned": learned,
                     "failed": failed,
                     "mean_chance": float(here.chance[chosen].mean()) if chosen.any() else None,
-                    **told_estimate(value_and_interval(area(here, step))),
-                    "other_seeds": told_estimate(value_and_interval(area(elsewhere, step)))["value"],
+                    **estimate_row(value_and_interval(area(here, step))),
+                    "other_seeds": estimate_row(value_and_interval(area(elsewhere, step)))["value"],
                 }
             )
     return table
@@ -175,6 +201,24 @@ def run_table(evidence: Evidence) -> Table:
     ]
 
 
+def chance_table(evidence: Evidence) -> Table:
+    """The chance of every run of the other half at every step."""
+    judged, runs = evidence.judged[OTHER_HALF, "all"], evidence.runs
+    chosen = judged.at()
+    return [
+        {
+            "distribution": runs[run].distribution,
+            "seed": runs[run].seed,
+            "step": int(step),
+            "chance": float(chance),
+            "outcome": ENDS[runs[run].learned_at is not None],
+        }
+        for run, step, chance in zip(
+            judged.cases.run[chosen], judged.cases.step[chosen], judged.chance[chosen], strict=True
+        )
+    ]
+
+
 def coefficient_table(verdict: Verdict) -> Table:
     """The regression of the verdict, a row for each number in it."""
     regression = verdict.regression
@@ -187,3 +231,98 @@ def coefficient_table(verdict: Verdict) -> Table:
             for feature in regression.features
         ),
     ]
+
+
+# --- figures
+
+
+def chance_figure(table: Table, by: int) -> alt.FacetChart:
+    """A line for each run of the other half, in a panel for each outcome."""
+    rows = [{**row, "run": f"{row['distribution']}, seed {row['seed']}"} for row in table]
+    layer = curves(
+        x="step", y="chance", group="run", x_title="updates", y_title=f"chance to learn by step {by}", colour=None
+    )
+    return panels(
+        sorted(rows, key=lambda row: row["outcome"], reverse=True),
+        column="outcome",
+        layer=layer,
+        title="The verdict on runs it was not fitted to, as long as they have not learned",
+    )
+
+
+def area_figure(areas: Table) -> alt.FacetChart:
+    """How well each feature set predicts, step by step, as long as there are a few runs of either outcome."""
+    rows = [
+        {**row, "area": row["value"]}
+        for row in areas
+        if row["pairs"] == "all" and min(row["learned"], row["failed"]) >= FEWEST
+    ]
+    names = list(dict.fromkeys(row["features"] for row in rows))
+    lines = (
+        alt.Chart()
+        .mark_line(point=True, strokeWidth=1.5)
+        .encode(
+            x=alt.X("step:Q", title="updates so far"),
+            y=alt.Y("area:Q", title="area under the curve", scale=alt.Scale(domain=[0, 1])),
+            color=alt.Color(
+                "features:N",
+                title=None,
+                scale=alt.Scale(domain=names, range=list(COLOURS[: len(names)])),
+                legend=alt.Legend(orient="right"),
+            ),
+            tooltip=["features:N", "step:Q", alt.Tooltip("area:Q", format=".3f"), "learned:Q", "failed:Q"],
+        )
+    )
+    return panels(
+        rows,
+        column="judged",
+        layer=lines.properties(width=300, height=220),
+        title="How often the run that learns is told from the one that does not; 0.5 is guessing",
+    )
+
+
+def reliability_figure(table: Table) -> alt.FacetChart:
+    """What was said against what came, at step 30 and at all steps."""
+    rows = [row for row in table if row["judged"] == table[0]["judged"]]
+    order = list(dict.fromkeys(row["steps"] for row in rows))
+    base = alt.Chart()
+    exact = base.mark_rule(color=INK, opacity=0.5, strokeDash=[4, 4]).encode(
+        x=alt.datum(0), y=alt.datum(0), x2=alt.datum(1), y2=alt.datum(1)
+    )
+    chance = alt.X("chance:Q", title="chance that was given", scale=alt.Scale(domain=[0, 1]))
+    bars = base.mark_rule(color=CONTRAST[1], opacity=0.5).encode(
+        x=chance, y=alt.Y("low:Q", title="share that learned", scale=alt.Scale(domain=[0, 1])), y2="high:Q"
+    )
+    points = base.mark_point(filled=True, color=CONTRAST[1], opacity=0.9).encode(
+        x=chance,
+        y="learned:Q",
+        size=alt.Size("cases:Q", legend=None, scale=alt.Scale(range=[20, 200])),
+        tooltip=["cases:Q", alt.Tooltip("chance:Q", format=".2f"), alt.Tooltip("learned:Q", format=".2f")],
+    )
+    chart: alt.FacetChart = (
+        alt.layer(exact, bars, points, data=alt.InlineData(values=[dict(row) for row in rows]))
+        .properties(**SIZE)
+        .facet(column=alt.Column("steps:N", title=None, sort=order, header=alt.Header(labelFontSize=12)))
+        .properties(title=titled("Does what was said come true? Dashed: exactly so"))
+    )
+    return chart
+
+
+def lead_figure(table: Table) -> alt.Chart:
+    """How many runs the verdict was sure of so many updates before accuracy passed one half."""
+    rows = [row for row in table if row["lead"] is not None]
+    chart: alt.Chart = (
+        alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
+        .mark_bar(color=CONTRAST[1], size=14)
+        .encode(
+            x=alt.X("lead:Q", title="updates from a chance of 90 % to an accuracy of one half"),
+            y=alt.Y("count():Q", title="runs that learned", axis=alt.Axis(tickMinStep=1)),
+            tooltip=["lead:Q", "count():Q"],
+        )
+        .properties(
+            width=320,
+            height=200,
+            title=titled("How much sooner than accuracy?"),
+        )
+    )
+    return chart

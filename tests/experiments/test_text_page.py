@@ -1,4 +1,4 @@
-"""The page over all rows: strongest presets, escaped texts, made from what lies on disk."""
+"""The page over all rows: strongest presets, escaped texts, made from what is on disk."""
 
 import json
 
@@ -6,8 +6,7 @@ import altair as alt
 import pytest
 
 from attnlab.errors import UsageError
-from attnlab.experiments.texts.classification import ROWS
-from attnlab.experiments.texts.text_report import write_text_report
+from attnlab.experiments.texts.corpora import ROWS, TextExperiment
 from attnlab.lab.claims import Finding, Part
 from attnlab.lab.result import write_table
 from attnlab.lab.written import shown, strongest
@@ -43,8 +42,10 @@ def put(folder, preset, row, *, text="it ran", verdict="holds", extra=None):
     (place / "result.json").write_text(json.dumps(document), encoding="utf-8")
 
 
-def page_of(folder, **options):
-    path = write_text_report(folder, "a title", "a lead", main="main", **options)
+def page_of(folder, **words):
+    """The page of an experiment with these words of its own."""
+    own = {"name": "made-up", "title": "a title", "lead": "a lead", "main": "main", **words}
+    path = type("MadeUp", (TextExperiment,), own)().report(folder)
     assert path == folder / "report.html"
     return path.read_text(encoding="utf-8")
 
@@ -52,9 +53,12 @@ def page_of(folder, **options):
 def test_rows_count_at_their_strongest_preset_in_the_papers_order(tmp_path):
     for preset, row in (("quick", "sst"), ("reduced", "sst"), ("paper", "sms"), ("quick", "imdb")):
         put(tmp_path, preset, row)
-    found = [(result.row, result.preset) for result in strongest(tmp_path, ROWS)]
-    assert found == [("imdb", "quick"), ("sst", "reduced"), ("sms", "paper")]
-    page = page_of(tmp_path, tables=("more", "not there"))
+    assert [(result.row, result.preset) for result in strongest(tmp_path, ROWS)] == [
+        ("imdb", "quick"),
+        ("sst", "reduced"),
+        ("sms", "paper"),
+    ]
+    page = page_of(tmp_path, shown=("more", "not there"))
     for text in ("imdb (quick)", "sst (reduced)", "sms (paper)", "a title", "a lead", "title of sst"):
         assert text in page
     assert "sst (quick)" not in page
@@ -67,7 +71,7 @@ def test_it_can_be_made_again_from_the_folder_alone(tmp_path):
     assert page_of(tmp_path) == page_of(tmp_path)
 
 
-def test_rows_of_different_columns_stand_in_one_table(tmp_path):
+def test_rows_of_different_columns_are_in_one_table(tmp_path):
     put(tmp_path, "quick", "sst", extra={"sst alone": 7})
     put(tmp_path, "quick", "sms", extra={"sms alone": 8})
     page = page_of(tmp_path)
@@ -85,7 +89,7 @@ def test_columns_of_the_main_table_can_be_chosen_and_named(tmp_path):
     ("verdicts", "whole"),
     [(("holds", "holds"), "holds"), (("holds", "fails"), "fails"), (("holds", "undecided"), "undecided")],
 )
-def test_a_claim_stands_as_all_its_corpora_let_it(tmp_path, verdicts, whole):
+def test_a_claim_holds_where_it_holds_on_all_its_corpora(tmp_path, verdicts, whole):
     for row, verdict in zip(("sst", "sms"), verdicts, strict=True):
         put(tmp_path, "quick", row, verdict=verdict)
     page = page_of(tmp_path)
@@ -104,8 +108,7 @@ def test_a_corpus_that_decides_no_claim_has_an_empty_cell(tmp_path):
 
 def test_every_text_is_escaped(tmp_path):
     put(tmp_path, "quick", "sst", text=HOSTILE, extra={HOSTILE: HOSTILE})
-    path = write_text_report(tmp_path, HOSTILE, HOSTILE, main="main", tables=("more",))
-    page = path.read_text(encoding="utf-8")
+    page = page_of(tmp_path, title=HOSTILE, lead=HOSTILE, shown=("more",))
     assert "<script>alert" not in page
     assert "<b>" not in page
     assert page.count("<script>") == page.count("</script>") == 2, "the library and one chart"
@@ -113,7 +116,7 @@ def test_every_text_is_escaped(tmp_path):
 
 def test_nothing_to_report_on_is_said(tmp_path):
     with pytest.raises(UsageError, match="no row's result"):
-        write_text_report(tmp_path, "title", "lead", main="main")
+        page_of(tmp_path)
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"mark": "nonsense", "data": 3}'])

@@ -7,6 +7,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,6 @@ from attnlab.families.copying.early_verdict import (
     given_up,
     time_terms,
 )
-from attnlab.lab.experiment import Table
 from attnlab.protocols import Row
 from attnlab.seeds import numpy_generator
 
@@ -131,7 +131,7 @@ def make_cases(runs: Sequence[Followed], by: int) -> Cases:
     )
 
 
-def case_table(cases: Cases) -> Table:
+def case_table(cases: Cases) -> list[dict[str, Any]]:
     """The cases as a table, from which `read_cases` makes them again."""
     return [
         {
@@ -168,7 +168,7 @@ def read_cases(path: Path) -> Cases:
 
 
 def columns_of(measures: Iterable[str]) -> list[int]:
-    """Where the measures and their changes stand in a case's values."""
+    """The places of the measures and their changes in a case's values."""
     return [COLUMNS.index(f"{name}{ending}") for name in measures for ending in ("", CHANGE)]
 
 
@@ -181,8 +181,8 @@ def fit(cases: Cases, chosen: Mask, measures: Sequence[str] = FEATURE_SETS["all"
     names = [COLUMNS[column] for column in columns]
     if learned.all() or not learned.any():
         share = (learned.sum() + 0.5) / (len(learned) + 1)
-        told = tuple(Feature(name=name, mean=0.0, scale=1.0, weight=0.0) for name in names)
-        return Regression(intercept=_rounded(np.log(share / (1 - share))), time=(0.0, 0.0), features=told)
+        constant = tuple(Feature(name=name, mean=0.0, scale=1.0, weight=0.0) for name in names)
+        return Regression(intercept=_rounded(np.log(share / (1 - share))), time=(0.0, 0.0), features=constant)
     mean, spread = values.mean(0), values.std(0)
     mean = np.array([_rounded(number) for number in mean])
     spread = np.array([_rounded(number) if number > 10.0**-DIGITS else 1.0 for number in spread])

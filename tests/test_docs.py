@@ -1,0 +1,207 @@
+"""The documentation: short enough to be read, no link is broken, examples run, equations can be drawn."""
+
+import re
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from attnlab.lab.registry import EXPERIMENTS
+from attnlab.lab.verbs import claims
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+FOLDERS = ROOT / "src" / "attnlab" / "experiments"
+WRITTEN = sorted({*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *FOLDERS.glob("*/README.md")} - {ROOT / "CHANGELOG.md"})
+PAGES = sorted(DOCS.glob("*.md"))
+TESTED_ELSEWHERE = {"align.md", "extend.md"}  # tests/cli/test_align.py, tests/lab/test_own.py
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def text_of(path):
+    return path.read_text(encoding="utf-8")
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def without_code(text):
+    return re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(text):
+    """The anchors of a page's headings, as GitHub and MkDocs make them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+# --- length
+
+
+def test_all_of_it_can_be_read_in_an_afternoon():
+    assert sum(len(text_of(path).split()) for path in WRITTEN) <= 30_000
+
+
+def test_pages_beside_the_experiments_leave_room_for_them():
+    others = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
+    assert sum(len(text_of(path).split()) for path in others) <= 12_500
+
+
+@pytest.mark.parametrize(("page", "most"), [("README.md", 700), ("docs/architecture.md", 1400)])
+def test_pages_that_everybody_reads_are_short(page, most):
+    assert len(text_of(ROOT / page).split()) <= most
+
+
+# --- experiments
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_has_a_short_page_with_its_figure(name):
+    page = FOLDERS / name.replace("-", "_") / "README.md"
+    text = text_of(page)
+    assert len(text.split()) <= 600
+    first = re.search(r"!\[[^\]]*\]\(([^)\s]+)\)", text)
+    assert first, "it shows no figure"
+    figure = (page.parent / first[1]).resolve()
+    assert figure.is_file()
+    assert figure.is_relative_to(ROOT / "results" / name)
+
+
+def test_experiments_are_documented_in_their_own_folders():
+    assert not list((DOCS / "experiments").glob("*.md"))
+
+
+# --- links
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_every_link_leads_to_a_file(page):
+    """Not to a folder: opened from disk, that would be a listing."""
+    for link in LINK.findall(without_code(text_of(page))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_file(), link
+        if anchor:
+            assert anchor in anchors(text_of(target)), link
+
+
+def test_links_lead_to_files_in_the_built_pages_too():
+    settings = text_of(ROOT / "mkdocs.yml")
+    assert re.search(r"^  - offline\b", settings, re.MULTILINE)  # it makes a file of every page, not a folder
+
+
+def test_every_page_is_in_the_navigation():
+    listed = re.findall(r"^  - .*: (\S+\.md)$", text_of(ROOT / "mkdocs.yml"), re.MULTILINE)
+    assert sorted(listed) == [page.name for page in PAGES]
+
+
+def test_pages_that_the_code_names_are_there():
+    named = {
+        (name_of(path), page)
+        for path in (ROOT / "src").rglob("*.py")
+        for page in re.findall(r"\bdocs/[\w/-]+\.md", text_of(path))
+    }
+    assert named
+    assert [name for name in named if not (ROOT / name[1]).is_file()] == []
+
+
+# --- what pages promise
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_begins_with_its_answer(page):
+    """A heading, an empty line, then at least two lines of prose: no list, table, picture or code."""
+    heading, empty, *first = text_of(page).splitlines()[:4]
+    assert heading.startswith("# ")
+    assert not empty
+    assert all(re.match(r"[\w`*\[]", line) and not line.startswith("```") for line in first)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in TESTED_ELSEWHERE], ids=name_of)
+def test_the_examples_run(page, tmp_path, monkeypatch):
+    """As they are, one after the other, but for a few updates instead of hundreds."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in blocks:
+        exec(re.sub(r"steps=(\d+)", lambda match: f"steps={int(match[1]) // 200}", block), names)
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_the_equations_can_be_drawn(page):
+    converter = pytest.importorskip("latex2mathml.converter", reason="install the extra docs: make docs")
+    text = text_of(page)
+    for equation in re.findall(r"^```math\n(.*?)\n```$|\$`([^`]+)`\$", text, re.MULTILINE | re.DOTALL):
+        mathml = converter.convert("".join(equation))
+        assert "\\" not in mathml, equation  # a command that was not understood stays as it is
+        assert ">&<" not in mathml, equation  # so does a column of an unknown environment
+
+
+# --- pages that are made when the documentation is built
+
+
+def loaded(name):
+    pytest.importorskip("mkdocs", reason="install the extra docs: make docs")
+    spec = spec_from_file_location(name, DOCS / "_hooks" / f"{name}.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def hook():
+    return loaded("experiment_pages")
+
+
+def built(hook, page, markdown):
+    return hook.on_page_markdown(markdown, page=SimpleNamespace(file=SimpleNamespace(src_uri=page)))
+
+
+def test_every_claim_is_one_line_of_the_page_on_claims(hook):
+    lines = built(hook, "claims.md", text_of(DOCS / "claims.md")).splitlines()
+    for decision in claims(ROOT / "results"):
+        (line,) = [line for line in lines if line.startswith(f"| **{decision.id}**: ")]
+        assert decision.statement.replace("|", r"\|") in line
+        assert f"| {decision.verdict} |" in line
+        for name in decision.experiment.split(", "):
+            assert (f"[{name}](experiments/{name}.md)" in line) == (name in list(EXPERIMENTS)), name
+
+
+def test_a_page_of_an_experiment_has_its_own_claims_alone(hook):
+    lines = built(hook, "experiments/copying.md", "<!-- claims -->").splitlines()
+    assert [line.split("**")[1] for line in lines[2:]] == [
+        decision.id for decision in claims(ROOT / "results") if "copying" in decision.experiment.split(", ")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("page", "written", "made"),
+    [
+        ("index.md", "../results/a/paper/figures/b.svg", "figures/a-paper-figures-b.svg"),
+        ("experiments/sms.md", "../../../../results/a/paper/figures/b.svg", "../figures/a-paper-figures-b.svg"),
+        ("index.md", "../src/attnlab/experiments/even_steps/README.md", "experiments/even-steps.md"),
+        ("experiments/sms.md", "../even_steps/README.md#answer", "../experiments/even-steps.md#answer"),
+        ("experiments/sms.md", "../../../../docs/measures.md#chance", "../measures.md#chance"),
+        ("index.md", "measures.md#chance", "measures.md#chance"),
+    ],
+)
+def test_links_between_files_become_links_between_pages(hook, page, written, made):
+    assert built(hook, page, f"[here]({written})") == f"[here]({made})"
+
+
+def test_equations_within_a_line_stay_in_their_paragraph():
+    markdown = pytest.importorskip("markdown", reason="install the extra docs: make docs").markdown
+    page = markdown(
+        loaded("equations").on_page_markdown("Here\n$`x_l`$ is a word,\n\n```math\ny = x\n```\n\nand more.")
+    )
+    assert re.sub(r"<math.*?</math>", "*", page).split("\n") == [
+        "<p>Here",
+        "<span>*</span> is a word,</p>",
+        "<div>*</div>",
+        "",
+        "<p>and more.</p>",
+    ]
