@@ -14,7 +14,7 @@ second.
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ def read_gains(pairs: SentencePairs, *, seed: int = 0) -> Gains:
     bounds = [n * fold // FOLDS for fold in range(FOLDS + 1)]
     blocks = [cells.block(pairs, low, high) for low, high in pairwise(bounds)]
     tables = [_table(cells, block) for block in blocks]
-    whole = _Table(*(sum(parts) for parts in zip(*map(_sums, tables), strict=True)))
+    whole = _Table(*(sum(parts) for parts in zip(*tables, strict=True)))
     read = [_read(cells, block, tables[fold - 1], tables[fold - 2], whole, fold) for fold, block in enumerate(blocks)]
     telling, occurrences = (np.sum([part.pop(name) for part in read], axis=0) for name in ("telling", "occurrences"))
     joined = {name: np.concatenate([part[name] for part in read]) for name in read[0]}
@@ -143,8 +143,7 @@ class _Cells:
 # --- tables: C of some sentences, and Trans smoothed
 
 
-@dataclass(frozen=True)
-class _Table:
+class _Table(NamedTuple):
     """C (entries,), its sums over outputs (input words,) and inputs (output words,), and the input tokens counted."""
 
     counts: Floats
@@ -182,10 +181,6 @@ def _table(cells: _Cells, block: _Block) -> _Table:
 def _sum_by(group: Ints, weights: Floats | None, size: int) -> Floats:
     """The sum of weights (of ones) of each group: (size,)."""
     return np.bincount(group, weights, minlength=size).astype(np.float64, copy=False)
-
-
-def _sums(table: _Table) -> tuple[Any, ...]:
-    return table.counts, table.inputs, table.outputs, table.tokens
 
 
 def _mutual_information(cells: _Cells, table: _Table) -> float:

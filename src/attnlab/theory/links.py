@@ -57,13 +57,11 @@ class Chunk:
 
     def per_entry(self, x: Floats) -> Floats:
         """``(n,)``: for each entry the sum over its links of ``x (the chunk's output tokens,)``."""
-        summed: Floats = self.matrix @ x
-        return summed
+        return np.asarray(self.matrix @ x)
 
     def per_token(self, values: Floats) -> Floats:
         """``(the chunk's output tokens,)``: for each the sum over its links of the entries' ``values (n,)``."""
-        summed: Floats = self.matrix.T @ values
-        return summed
+        return np.asarray(self.matrix.T @ values)
 
     def per_link(self, values: Floats) -> Floats:
         """``(links,)``: the entry's value for every link."""
@@ -170,8 +168,7 @@ class _Workspace(NamedTuple):
 def counting_sort(ids: Ids, count: int) -> Ids:
     """The order that sorts ``ids``, all below ``count``, in linear time; equal ones keep their order."""
     row = csr_array((np.arange(len(ids), dtype=np.int32), ids, np.array([0, len(ids)])), shape=(1, count))
-    order: Ids = row.tocsc().data
-    return order
+    return np.asarray(row.tocsc().data)
 
 
 def _with_null(pairs: SentencePairs) -> tuple[Ids, Ints]:
