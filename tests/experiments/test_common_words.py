@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from attnlab.data.batch import Bags
 from attnlab.errors import UsageError
-from attnlab.experiments.forecast_text.common_words import COMMON, common_share, common_words
 from attnlab.fields import ScoreField
+from attnlab.measures.top import COMMON, common_share, common_words
 
 
 def bags(texts):

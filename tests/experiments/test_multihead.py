@@ -23,8 +23,7 @@ from attnlab.families.copying.task import CopyingTask, Permutations
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.lab.success import Outcome
-from attnlab.models.heads import head_of, place_head
-from attnlab.models.seq2seq import Seq2Seq
+from attnlab.models.seq2seq import Seq2Seq, head_of, place_head
 from attnlab.runs.loop import Trained, train
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.store import RunStore

@@ -139,7 +139,7 @@ def _load(name: str, data: Path | None, vocabulary: str, hub: bool, own: dict[st
     from attnlab.data.corpora import KNOWN
     from attnlab.data.labelled_file import is_table
     from attnlab.data.labelled_text import load_corpus, load_file
-    from attnlab.data.vocabulary import check_vocabulary_rule
+    from attnlab.data.tokens import check_vocabulary_rule
 
     rule = check_vocabulary_rule(vocabulary)
     if name in KNOWN or not (is_table(Path(name)) or Path(name).exists()):

@@ -81,4 +81,4 @@ def keywords(corpus: Corpus) -> NDArray[np.int64]:
     # Rounded, so that words whose counts mirror each other are equals on every machine.
     keyness = np.round(2 * terms.sum((1, 2)), 9)
     ranked = np.argsort(-keyness, kind="stable").astype(np.int64, copy=False)
-    return ranked[ranked != UNKNOWN]
+    return np.asarray(ranked[ranked != UNKNOWN])

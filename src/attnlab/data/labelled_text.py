@@ -21,9 +21,8 @@ from attnlab.data.cache import content_key, read_cached, write_cached
 from attnlab.data.corpora import KNOWN, data_folder, known_corpus
 from attnlab.data.corpora.corpus import Known, Raw
 from attnlab.data.own_file import check_classes, count_rows, explain_rows, hold_out_fifth, parse_groups, read_own
-from attnlab.data.tokens import TokenRule, tokenise
+from attnlab.data.tokens import TokenRule, VocabularyRule, check_vocabulary_rule, choose_words, tokenise
 from attnlab.data.vectors import find_vectors, read_vectors
-from attnlab.data.vocabulary import VocabularyRule, check_vocabulary_rule, choose_words
 from attnlab.errors import UsageError
 from attnlab.seeds import numpy_generator
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
-from attnlab.theory.entries import Entries
-from attnlab.theory.links import Chunk, Floats, Ids, Links
+from attnlab.theory.links import Chunk, Entries, Floats, Ids, Links
 
 NULL = ""
 """The name of the NULL word. No word of a text is empty, so it cannot be mistaken for one."""

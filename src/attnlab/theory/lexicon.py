@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from attnlab.errors import UsageError
 from attnlab.theory.counts import NULL, CountTable, check_table
-from attnlab.theory.entries import distinct
-from attnlab.theory.links import Floats
+from attnlab.theory.links import Floats, distinct
 
 FORMS = (".parquet", ".tsv")
 _WORDS = pa.large_string()

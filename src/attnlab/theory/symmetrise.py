@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.theory.entries import distinct
-from attnlab.theory.links import Ints
+from attnlab.theory.links import Ints, distinct
 
 Bools = NDArray[np.bool_]
 Direction = Literal["forward", "reverse", "intersection", "union", "grow-diag-final-and"]

@@ -9,8 +9,7 @@ from attnlab.data.batch import PairBatch
 from attnlab.families.copying.metrics import pair_metrics
 from attnlab.families.copying.spec import CopyingSpec, Seq2SeqSpec
 from attnlab.families.registry import build_problem
-from attnlab.models.heads import pruned
-from attnlab.models.seq2seq import Seq2Seq
+from attnlab.models.seq2seq import Seq2Seq, pruned
 from attnlab.runs.loop import Trained
 from attnlab.runs.spec import RunSpec
 from attnlab.seeds import numpy_generator
