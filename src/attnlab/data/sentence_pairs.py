@@ -19,6 +19,7 @@ from attnlab.data.conventions import Conventions
 from attnlab.data.labelled_file import is_table, read_columns
 from attnlab.data.reading import read_lines, read_utf8
 from attnlab.errors import UsageError
+from attnlab.fields import ragged_rows
 from attnlab.files import as_path
 
 SEPARATOR = "|||"
@@ -119,15 +120,15 @@ class SentencePairs:
 
     def first(self, count: int) -> "SentencePairs":
         """The first ``count`` pairs, with all the words of the corpus."""
-        ends = self.source_offsets[: count + 1], self.target_offsets[: count + 1]
-        return SentencePairs(
-            self.source[: ends[0][-1]],
-            ends[0],
-            self.target[: ends[1][-1]],
-            ends[1],
-            self.source_words,
-            self.target_words,
+        return self.select(np.arange(min(count, len(self))))
+
+    def select(self, order: NDArray[np.int64]) -> "SentencePairs":
+        """The pairs that ``order`` names, in its order, with all the words of the corpus."""
+        (source, starts), (target, target_starts) = (
+            ragged_rows(offsets, order) for offsets in (self.source_offsets, self.target_offsets)
         )
+        sides = self.source[source], starts, self.target[target], target_starts
+        return SentencePairs(*sides, self.source_words, self.target_words)
 
 
 class _Side(NamedTuple):

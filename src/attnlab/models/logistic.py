@@ -20,6 +20,7 @@ from torch import Tensor
 from attnlab.data.batch import Bags
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
+from attnlab.models.initial import check_sizes
 from attnlab.seeds import numpy_generator
 
 Floats = NDArray[np.float64]
@@ -211,8 +212,7 @@ def fit_proxy(
     y = checked_labels(features, labels, C)
     if y.max() > 1:
         raise UsageError(f"The fitted proxy is for two classes; these are {y.max() + 1}.")
-    if size < 1:
-        raise UsageError(f"The proxy needs size of at least 1, not {size}.")
+    check_sizes("The proxy", size=size)
     words = features.shape[1]
     transposed = features.T.tocsr()
 

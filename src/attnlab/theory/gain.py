@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
+from attnlab.fields import ragged_rows
 from attnlab.seeds import numpy_generator
 
 Floats = NDArray[np.float64]
@@ -118,11 +119,9 @@ class _Cells:
 
     @classmethod
     def of(cls, pairs: SentencePairs) -> "_Cells":
-        source_lengths, target_lengths = np.diff(pairs.source_offsets), np.diff(pairs.target_offsets)
-        pair = np.repeat(np.arange(len(pairs)), target_lengths)
-        lengths = source_lengths[pair]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        position = np.arange(starts[-1]) - np.repeat(starts[:-1] - pairs.source_offsets[pair], lengths)
+        pair = np.repeat(np.arange(len(pairs)), np.diff(pairs.target_offsets))
+        position, starts = ragged_rows(pairs.source_offsets, pair)
+        lengths = np.diff(starts)
         inputs, row_output = pairs.source[position].astype(np.int64), pairs.target.astype(np.int64)
         outputs = np.repeat(row_output, lengths)
         shape = (len(pairs.source_words), len(pairs.target_words))
@@ -251,13 +250,4 @@ def _shuffled(pairs: SentencePairs, seed: int) -> SentencePairs:
         raise UsageError(
             f"A forecast needs at least {FEWEST} sentences with words on both sides; there are {len(order)}."
         )
-    source, source_offsets = _select(pairs.source, pairs.source_offsets, order)
-    target, target_offsets = _select(pairs.target, pairs.target_offsets, order)
-    return SentencePairs(source, source_offsets, target, target_offsets, pairs.source_words, pairs.target_words)
-
-
-def _select(values: NDArray[Any], offsets: Ints, order: Ints) -> tuple[NDArray[Any], Ints]:
-    """Ragged rows in another order."""
-    lengths = np.diff(offsets)[order]
-    moved = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    return values[np.arange(moved[-1]) + np.repeat(offsets[order] - moved[:-1], lengths)], moved
+    return pairs.select(order)
