@@ -3,13 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import altair as alt
 import vl_convert
 
 Rows = Sequence[Mapping[str, Any]]
-Drawn = TypeVar("Drawn", alt.Chart, alt.LayerChart, alt.FacetChart, alt.HConcatChart)
 Description = Mapping[str, Any]
 """A chart in Vega-Lite's own words, as ``name.vl.json`` holds it."""
 
@@ -33,9 +32,9 @@ def titled(text: str) -> alt.TitleParams:
     return alt.TitleParams(text, anchor="start", fontSize=14, color=INK)
 
 
-def headed(chart: Drawn, title: str, **size: float) -> Drawn:
+def headed(chart: Any, title: str, **size: float) -> alt.TopLevelMixin:
     """The chart under its title, of this width and height if they are given."""
-    under: Drawn = chart.properties(title=titled(title), **size)
+    under: alt.TopLevelMixin = chart.properties(title=titled(title), **size)
     return under
 
 
@@ -183,7 +182,7 @@ def continued_curves(data: Rows, title: str) -> alt.FacetChart:
 # --- dots and cells
 
 
-def seed_dots(data: Rows, *, x: alt.X, y: str, colour: str, title: str, height: int, order: Sequence[str]) -> alt.Chart:
+def seed_dots(data: Rows, *, x: alt.X, y: str, colour: str, title: str, height: int, order: Sequence[str]) -> Any:
     """A dot for every row, beside each other by the name ``y`` in the given ``order``."""
     dots = alt.Chart(inline(data)).mark_point(filled=True, size=45, opacity=0.7)
     dots = dots.encode(x=x, y=alt.Y(f"{y}:N", title=None, sort=list(order)), color=hue(colour))
