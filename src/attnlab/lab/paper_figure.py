@@ -130,7 +130,7 @@ class PageWords(_Record):
 
         An answer is written for what many seeds have shown, so it must not be read off a few.
         """
-        numbers = {entry.claim.replace("-", "_"): Numbers(entry) for entry in result.findings()}
+        numbers = {entry.claim.replace("-", "_"): Numbers(entry) for entry in result.findings() if entry.parts}
         try:
             return "" if result.preset == "quick" else self.answer.format(**numbers)
         except (KeyError, IndexError, TypeError):  # no such claim, no such part, or an effect or interval that is None
