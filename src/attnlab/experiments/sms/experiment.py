@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.data.corpora import known_corpus
-from attnlab.data.sizes import sizes
+from attnlab.data.labelled_text import sizes
 from attnlab.experiments.texts.corpora import (
     Role,
     TextExperiment,

@@ -85,11 +85,6 @@ class TopicTask:
         """The topic words' names in the order of their ids."""
         return [word for words in self.topics for word in words]
 
-    @property
-    def topic_of(self) -> list[int]:
-        """The topic of each topic word."""
-        return [topic for topic, words in enumerate(self.topics) for _ in words]
-
     def draw(self, count: int, rng: np.random.Generator) -> Bags:
         """``count`` independent sentences, their words in random order."""
         labels = rng.integers(len(self.topics), size=count)
