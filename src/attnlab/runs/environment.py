@@ -66,7 +66,7 @@ def environment(device: str = "cpu") -> dict[str, str | int]:
 
 
 def _processor() -> str:
-    """The processor's name, as precisely as the system tells it."""
+    """The processor's name, as precisely as the system gives it."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
             for line in lines:

@@ -1,4 +1,4 @@
-"""The run store: a folder of runs, each a folder that can be killed, damaged or copied, and still be told apart.
+"""The run store: a folder of runs, each a folder that survives being killed, damaged or copied.
 
     <root>/<run id>/spec.json            what was asked for
                     environment.json     versions, processor and threads it began with
@@ -102,7 +102,7 @@ class Run:
             yield
 
     def _recover(self) -> None:
-        """Clear what a killed process left behind; the lock says that nobody else is writing."""
+        """Clear what a killed process left; the lock says that nobody else is writing."""
         recover_checkpoints(self._checkpoints)
         for leftover in _leftovers(self.path, self._fields):
             leftover.unlink()

@@ -40,7 +40,6 @@ class Start:
     vectors: bool
 
     def setting(self, role: Role, order: Order) -> TextSetting:
-        """The run of a role."""
         root = data_folder(None)
         vectors = VectorsSpec.of_file(str(find_vectors(root).relative_to(root))) if self.vectors else None
         model = ClassifierSpec(embedding_size=self.size, vectors=vectors)
@@ -68,7 +67,7 @@ class Embeddings(TextExperiment):
         """A(alpha, beta_uf(step)) on the validation texts, from every start."""
         self.trained = {start.name: TextRuns(CORPUS, self.order.preset, runs, start.name) for start in STARTS}
         self.series = {name: follow(one) for name, one in self.trained.items()}
-        self.chance = float(self.trained[RANDOM.name].chance().mean())
+        self.chance = self.trained[RANDOM.name].chance
 
     # --- tables, figures, words
 

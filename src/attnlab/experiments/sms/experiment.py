@@ -108,7 +108,7 @@ class Sms(TextExperiment):
     def summary(self) -> str:
         each = [
             f"{name}: {mean_of_pairs(one.matrix):.3f} ({in_words(interval_over_pairs(one.matrix))}; chance "
-            f"{one.runs.chance().mean():.3f})"
+            f"{one.runs.chance:.3f})"
             for name, one in self.between.items()
         ]
         return (
@@ -155,7 +155,7 @@ class Between:
     def line(self) -> dict[str, Any]:
         """The corpus in a table: agreement, what chance gives, and its sizes beside the paper's."""
         size, paper = sizes(self.runs.corpus), known_corpus(self.runs.name).paper
-        matrix, tau, chance = self.matrix, np.nanmean(self.tau, axis=2), float(self.runs.chance().mean())
+        matrix, tau, chance = self.matrix, np.nanmean(self.tau, axis=2), self.runs.chance
         value, runs = mean_of_pairs(matrix), [run for role in ROLES for run in self.runs.of(role)]
         return {
             "corpus": self.runs.name,
@@ -207,7 +207,7 @@ class Between:
                 "class": name,
                 "texts": int(texts.sum()),
                 "A": mean_of_pairs(self.values[:, :, texts].mean(axis=2)),
-                "chance": float(self.runs.chance()[texts].mean()),
+                "chance": float(self.runs.chances()[texts].mean()),
             }
             for name, texts in self.by_class()
         ]
@@ -219,7 +219,7 @@ class Between:
         beta_uf is that of the first uniform run at its most accurate evaluation. Where there are more than two classes,
         what speaks against one speaks for no other in particular.
         """
-        uniform, chance = self.runs.of("uniform")[0], self.runs.chance()
+        uniform, chance = self.runs.of("uniform")[0], self.runs.chances()
         beta_uf = self.runs.field(uniform, best_step(uniform), "valid", "gamma")
         against = ScoreField(-beta_uf.values, beta_uf.offsets)
         table = []
@@ -271,14 +271,13 @@ def picture(table: Table, pairs: Table) -> alt.TopLevelMixin:
     """A point for each pair of seeds, the interval of their mean, and chance."""
     order = [row["corpus"] for row in table]
     y = alt.Y("corpus:N", title=None, sort=order)
-    points = (
-        alt.Chart(alt.InlineData(values=[dict(row) for row in pairs]))
-        .mark_circle(size=34, opacity=0.55, color=COLOURS[1])
-        .encode(
-            x=alt.X("A:Q", title="agreement of two seeds' attention", scale=alt.Scale(domain=[0, 1])),
-            y=y,
-            tooltip=["seed:Q", "other_seed:Q", alt.Tooltip("A:Q", format=".3f")],
-        )
+    circles = alt.Chart(alt.InlineData(values=[dict(row) for row in pairs])).mark_circle(
+        size=34, opacity=0.55, color=COLOURS[1]
+    )
+    points = circles.encode(
+        x=alt.X("A:Q", title="agreement of two seeds' attention", scale=alt.Scale(domain=[0, 1])),
+        y=y,
+        tooltip=["seed:Q", "other_seed:Q", alt.Tooltip("A:Q", format=".3f")],
     )
     base = alt.Chart(alt.InlineData(values=[dict(row) for row in table])).encode(y=y)
     spans = base.transform_filter("datum.low !== null").mark_rule(strokeWidth=2, color=COLOURS[0], yOffset=9)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from math import log
-from typing import Annotated, Any, Literal, Protocol, Self, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -214,28 +214,13 @@ def stop_rule(spec: RunSettings) -> EarlyVerdict | None:
     return None if chance is None else EarlyVerdict(positions=chance.positions, words=chance.words)
 
 
-class Scheduled(Protocol):
-    """What is asked of a schedule (`attnlab.runs.schedule.Schedule`) that the verdict may end."""
-
-    @property
-    def steps(self) -> int: ...
-
-    @property
-    def evaluations(self) -> tuple[int, ...]: ...
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
-
-
-ScheduleType = TypeVar("ScheduleType", bound=Scheduled)
-
-
-def may_give_up(spec: RunSettings, schedule: Scheduled) -> bool:
+def may_give_up(spec: RunSettings, schedule: Any) -> bool:
     """Whether a run can be ended by the verdict: one that it knows, and of which step 200 is the end that counts."""
     return schedule.steps == BY and {*STEPS} <= {*schedule.evaluations} and chance_of(spec) is not None
 
 
-def giving_up(spec: RunSettings, schedule: ScheduleType) -> ScheduleType:
-    """The same schedule, ended once the verdict gives the run up."""
+def giving_up(spec: RunSettings, schedule: Any) -> Any:
+    """The same schedule (`attnlab.runs.schedule.Schedule`), ended once the verdict gives the run up."""
     if not may_give_up(spec, schedule):
         raise UsageError(
             f"Run {spec.id} cannot be ended by the early verdict, which is about P3's network on copying, measured "

@@ -61,15 +61,14 @@ class AlignmentLoss:
 
         ``attention``: (batch, heads, target, source). An output word that no input word explains has no part in it.
         """
-        beta = self.table[
-            batch.source[:, None, :], batch.target[:, :, None]
-        ]  # Trans(y_t | x_l): (batch, target, source)
+        # Trans(y_t | x_l): (batch, target, source)
+        beta = self.table[batch.source[:, None, :], batch.target[:, :, None]]
         tiny = torch.finfo(beta.dtype).tiny
         alignment = beta / beta.sum(-1, keepdim=True).clamp_min(tiny)
         return -self.weight * (alignment[:, None] * attention.clamp_min(tiny).log()).sum(-1).mean()
 
 
-def make_alignment_loss(spec: RunSettings, device: torch.device | str) -> AlignmentLoss | None:
+def make_alignment_loss(spec: RunSettings, device: str) -> AlignmentLoss | None:
     """The alignment loss of the spec, if it has one: IBM Model 1 is trained on its sample."""
     remedy = spec.remedy
     if not isinstance(remedy, AlignmentLossSpec):

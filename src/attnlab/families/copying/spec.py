@@ -3,7 +3,8 @@
 What remedies do is in `attnlab.families.copying.remedies`.
 """
 
-from typing import Annotated, Literal, Self
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -31,60 +32,59 @@ from attnlab.records import Count, Record, Seed, Share, Spec
 # --- distributions and tasks
 
 
-class PermutationsSpec(Record):
+class Drawn(Record):
+    """Where input sequences come from: the settings of one of the distributions in `attnlab.families.copying.task`."""
+
+    made: ClassVar[Callable[..., Distribution]]
+
+    def build(self) -> Distribution:
+        return type(self).made(**{name: getattr(self, name) for name in type(self).model_fields if name != "kind"})
+
+
+class PermutationsSpec(Drawn):
     """All ``words`` words in random order."""
 
+    made = Permutations
     kind: Literal["permutations"] = "permutations"
     words: Count
 
-    def build(self) -> Distribution:
-        return Permutations(self.words)
 
-
-class SelectionsSpec(Record):
+class SelectionsSpec(Drawn):
     """``length`` of ``words`` words, none twice."""
 
+    made = Selections
     kind: Literal["selections"] = "selections"
     length: Count
     words: Count
 
-    def build(self) -> Distribution:
-        return Selections(self.length, self.words)
 
-
-class IndependentSpec(Record):
+class IndependentSpec(Drawn):
     """``length`` words, each on its own from ``words``."""
 
+    made = Independent
     kind: Literal["independent"] = "independent"
     length: Count
     words: Count
 
-    def build(self) -> Distribution:
-        return Independent(self.length, self.words)
 
-
-class ZipfSpec(Record):
+class ZipfSpec(Drawn):
     """``length`` of ``words`` words with Zipf's frequencies, with or without repetition."""
 
+    made = Zipf
     kind: Literal["zipf"] = "zipf"
     length: Count
     words: Count
     exponent: Annotated[float, Field(ge=0, le=10)] = 1.0
     repeat: bool = True
 
-    def build(self) -> Distribution:
-        return Zipf(self.length, self.words, self.exponent, self.repeat)
 
-
-class PermutationSetsSpec(Record):
+class PermutationSetsSpec(Drawn):
     """A permutation of one of several disjoint sets."""
 
+    made = PermutationSets
     kind: Literal["permutation-sets"] = "permutation-sets"
     size: Count
     sets: Count = 2
-
-    def build(self) -> Distribution:
-        return PermutationSets(self.size, self.sets)
 
 
 class MixtureSpec(Record):

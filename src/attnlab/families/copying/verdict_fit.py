@@ -120,15 +120,15 @@ def make_cases(runs: Sequence[Followed], by: int) -> Cases:
         if step < by and (run.learned_at is None or step < run.learned_at) and {step, step - BACK} <= run.rows.keys()
     ]
     values = [features(runs[place].rows, step, runs[place].chance, COLUMNS) for place, step in places]
-    return Cases(
-        np.array(values).reshape(-1, len(COLUMNS)).round(DIGITS),
-        np.array([place for place, _ in places], dtype=np.int64),
-        np.array([step for _, step in places], dtype=np.int64),
-        np.array([run.learned_at is not None for run in runs], dtype=bool),
-        [run.distribution for run in runs],
-        [run.family for run in runs],
-        np.array([run.seed for run in runs], dtype=np.int64),
-    )
+    described = [(run.learned_at is not None, run.distribution, run.family, run.seed) for run in runs]
+    return _cases(np.array(values).reshape(-1, len(COLUMNS)).round(DIGITS), places, described)
+
+
+def _cases(values: Floats, places: Sequence[tuple[int, int]], runs: Sequence[tuple[bool, str, str, int]]) -> Cases:
+    """``places``: of each case its run and step. ``runs``: learned, distribution, family and seed of each."""
+    run, step = np.array(places, dtype=np.int64).reshape(-1, 2).T
+    learned, distribution, family, seed = zip(*runs, strict=True) if runs else ((), (), (), ())
+    return Cases(values, run, step, np.array(learned, bool), distribution, family, np.array(seed, np.int64))
 
 
 def case_table(cases: Cases) -> list[dict[str, Any]]:
@@ -151,17 +151,10 @@ def read_cases(path: Path) -> Cases:
     """The cases of a result's table; runs that have none are not in it."""
     with path.open(newline="", encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
-    runs = list(dict.fromkeys(row["run"] for row in rows))
-    first = [next(row for row in rows if row["run"] == run) for run in runs]
-    return Cases(
-        np.array([[float(row[name]) for name in COLUMNS] for row in rows]),
-        np.array([runs.index(row["run"]) for row in rows], dtype=np.int64),
-        np.array([int(row["step"]) for row in rows], dtype=np.int64),
-        np.array([row["learned"] == "1" for row in first], dtype=bool),
-        [row["distribution"] for row in first],
-        [row["family"] for row in first],
-        np.array([int(row["seed"]) for row in first], dtype=np.int64),
-    )
+    runs = {row["run"]: (row["learned"] == "1", row["distribution"], row["family"], int(row["seed"])) for row in rows}
+    number = {run: place for place, run in enumerate(runs)}
+    places = [(number[row["run"]], int(row["step"])) for row in rows]
+    return _cases(np.array([[float(row[name]) for name in COLUMNS] for row in rows]), places, list(runs.values()))
 
 
 # --- fits
