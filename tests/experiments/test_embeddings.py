@@ -13,6 +13,7 @@ from attnlab.experiments.embeddings.experiment import Embeddings
 from attnlab.experiments.texts import corpora
 from attnlab.experiments.texts.corpora import Size
 from attnlab.families.registry import build_problem
+from attnlab.families.texts.reading import corpus_of
 from attnlab.lab.conduct import conduct
 from attnlab.lab.experiment import Order
 from attnlab.runs.engine import LocalEngine
@@ -33,9 +34,9 @@ def corpus(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLAB_DATA", str(root))
     monkeypatch.setattr(embeddings, "CORPUS", "ag_news")
     monkeypatch.setattr(corpora, "SIZES", {**corpora.SIZES, "quick": TINY})
-    corpora.corpus_of.cache_clear()
+    corpus_of.cache_clear()
     yield load_corpus("ag_news")
-    corpora.corpus_of.cache_clear()
+    corpus_of.cache_clear()
 
 
 def test_runs_start_from_the_vectors_where_there_are_some(corpus):

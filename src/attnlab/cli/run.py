@@ -12,17 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from typer import Argument, Option
 
-from attnlab.cli.options import (
-    File,
-    JobsOption,
-    JsonOption,
-    StopHopelessOption,
-    StoreOption,
-    check_device,
-    console,
-    settings,
-    workers,
-)
+from attnlab.cli import options
+from attnlab.cli.options import File
 
 if TYPE_CHECKING:
     from attnlab.lab.conduct import Estimate
@@ -56,18 +47,18 @@ def run(
         Option(help="Only these rows (corpora) of an experiment that has rows.", show_default="those found"),
     ] = None,
     data: Annotated[File, Option(help="Folder of the corpora.", envvar="ATTNLAB_DATA", show_default=False)] = None,
-    stop_hopeless: StopHopelessOption = False,
+    stop_hopeless: options.StopHopelessOption = False,
     recall: Annotated[
-        Path | None,
+        File,
         Option(
             help="Reuse copying runs already measured in this results folder instead of training them.",
             show_default=False,
         ),
     ] = None,
-    jobs: JobsOption = None,
-    store: StoreOption = Path("runs"),
+    jobs: options.JobsOption = None,
+    store: options.StoreOption = Path("runs"),
     out: Annotated[Path, Option(help="Folder that results are written into.")] = Path("results"),
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Run an experiment of the papers: train what is missing, decide its claims, write tables and figures."""
     from attnlab.lab.conduct import conduct, estimate
@@ -91,13 +82,13 @@ def run(
         check_recalling(experiment)
     recalled = None if recall is None else recall_runs(recall)
     orders = [replace(order, row=row) for row in chosen_rows(experiment, order.preset, only or ())]
-    engine = LocalEngine(workers(jobs), check_device(settings.device))
+    engine = LocalEngine(options.workers(jobs), options.check_device(options.settings.device))
     runs = RunStore(store)
     if plan:
         costs = [(order, estimate(experiment, order, runs, recalled)) for order in orders]
         _plan(costs, experiment.name, engine.workers, as_json)
         return
-    screen, documents = console(), []
+    screen, documents = options.console(), []
     for order in orders:
         # What repeats the result; where runs and results lie, and how many workers made them, decides nothing.
         command = f"attnlab run {experiment.name} --preset {order.preset}"
@@ -107,7 +98,7 @@ def run(
             done = conduct(experiment, order, runs, engine, out, command=command, watch=watch, recalled=recalled)
         documents.append(json.loads((done.folder / "result.json").read_text(encoding="utf-8")))
         if not as_json:
-            if not settings.quiet:
+            if not options.settings.quiet:
                 _print(done.result)
             typer.echo(str(done.folder))
     if not stop_hopeless:  # such results are kept apart, where they decide nothing

@@ -42,20 +42,13 @@ _TRIM_THRESHOLD = -1
 _MMAP_MAX = -4
 
 
-def versions() -> dict[str, str]:
-    """Versions of what decides numbers."""
+def environment(device: str = "cpu") -> dict[str, str | int]:
+    """Versions, processor and thread count as they are now."""
     return {
         "attnlab": version("attnlab"),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
-    }
-
-
-def environment(device: str = "cpu") -> dict[str, str | int]:
-    """Versions, processor and thread count as they are now."""
-    return {
-        **versions(),
         "system": platform.system(),
         "machine": platform.machine(),
         "processor": _processor(),

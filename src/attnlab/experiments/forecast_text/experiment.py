@@ -13,25 +13,8 @@ import altair as alt
 import numpy as np
 
 from attnlab.data.altered import keywords
-from attnlab.experiments.forecast_text.rivals import (
-    MEASURES,
-    STRENGTH,
-    Measured,
-    measure_figure,
-    measure_table,
-    measure_texts,
-)
-from attnlab.experiments.texts.corpora import (
-    SEEDS,
-    Role,
-    TextExperiment,
-    TextRuns,
-    TextSetting,
-    best_step,
-    curve_of,
-    steps_of,
-    text_setting,
-)
+from attnlab.experiments.forecast_text import rivals
+from attnlab.experiments.texts import corpora as shared
 from attnlab.families.texts.problem import evaluated
 from attnlab.families.texts.reading import corpus_of
 from attnlab.families.texts.spec import LabelledTextSpec
@@ -91,10 +74,10 @@ class Variant:
     def label(self, corpus: str) -> str:
         return f"{corpus}, {self.name},"
 
-    def setting(self, corpus: str, role: Role, pair: int, preset: Preset) -> TextSetting:
+    def setting(self, corpus: str, role: shared.Role, pair: int, preset: Preset) -> shared.TextSetting:
         """A run of experiment agreement, on the altered corpus and for fewer updates."""
         size = SIZES[preset]
-        base = text_setting(corpus, role, preset, seeds=(SEEDS[role][pair],), label=self.label(corpus))
+        base = shared.text_setting(corpus, role, preset, seeds=(shared.SEEDS[role][pair],), label=self.label(corpus))
         altered = {"task": self.task(corpus, pair), "evaluation_batch": size.texts}
         planned = base.schedule_at(preset)
         evaluations = tuple(step for step in planned.evaluations if step <= size.steps)
@@ -111,7 +94,7 @@ VARIANTS = (
 )
 
 
-class ForecastText(TextExperiment):
+class ForecastText(shared.TextExperiment):
     """Forecast against training, on labelled texts."""
 
     name = "forecast-text"
@@ -120,7 +103,7 @@ class ForecastText(TextExperiment):
     rows = ()
     roles = ("reference", "comparison")
 
-    def settings_for(self, order: Order) -> list[TextSetting]:
+    def settings_for(self, order: Order) -> list[shared.TextSetting]:
         size = SIZES[order.preset]
         return [
             variant.setting(corpus, role, pair, order.preset)
@@ -133,12 +116,12 @@ class ForecastText(TextExperiment):
     def measure(self, runs: Runs) -> None:
         preset = self.order.preset
         self.tried = [
-            try_variant(variant, TextRuns(corpus, preset, runs, variant.label(corpus)))
+            try_variant(variant, shared.TextRuns(corpus, preset, runs, variant.label(corpus)))
             for corpus in SIZES[preset].corpora
             for variant in VARIANTS
         ]
         self.variants = [one.line() for one in self.tried]
-        self.measures = measure_table(self.variants)
+        self.measures = rivals.measure_table(self.variants)
 
     # --- tables, figures, words
 
@@ -152,7 +135,7 @@ class ForecastText(TextExperiment):
         }
 
     def figures(self) -> Figures:
-        return {"forecast": forecast_figure(self.variants), "measures": measure_figure(self.measures)}
+        return {"forecast": forecast_figure(self.variants), "measures": rivals.measure_figure(self.measures)}
 
     def summary(self) -> str:
         sentences = []
@@ -181,8 +164,8 @@ class ForecastText(TextExperiment):
         notes = [
             "The settings are ours: the paper has no such experiment. Network, seeds and evaluations are those of "
             f"experiment agreement; {size.steps} updates, at most {size.texts} validation texts.",
-            f"Gain in bits, likely from {LIKELY} on, no reason below {WEAK}. Logistic regression has C = {STRENGTH:g} "
-            "and is fitted to thirds of the training texts.",
+            f"Gain in bits, likely from {LIKELY} on, no reason below {WEAK}. Logistic regression has C = "
+            f"{rivals.STRENGTH:g} and is fitted to thirds of the training texts.",
             "Shuffled labels are permuted among themselves, so that a part of them stays right; validation labels stay "
             "true. Removed words are <unk> in both splits, and how many <unk> a text has may still say something.",
             "Intervals of A are over validation texts and say nothing about other seeds. The best evaluation is chosen "
@@ -215,8 +198,8 @@ class Tried:
     """
 
     variant: Variant
-    runs: TextRuns
-    measured: Sequence[Measured]
+    runs: shared.TextRuns
+    measured: Sequence[rivals.Measured]
     series: Series
     last: Floats
     chance: Floats
@@ -246,7 +229,7 @@ class Tried:
             "forecast": verdict_of((low, high)),
             **low_high((low, high), "gain_"),
             **dict(zip(COMMON_SHARES, np.mean(self.common, axis=0).tolist(), strict=True)),
-            **{measure: float(np.mean([one.values[measure] for one in self.measured])) for measure in MEASURES},
+            **{measure: float(np.mean([one.values[measure] for one in self.measured])) for measure in rivals.MEASURES},
         }
 
     def pair_lines(self) -> Table:
@@ -259,8 +242,8 @@ class Tried:
                 "variant": self.variant.name,
                 "reference": reference.id,
                 "comparison": comparison.id,
-                "accuracy": float(curve_of(reference).max()),
-                "alpha_step": best_step(reference),
+                "accuracy": float(shared.curve_of(reference).max()),
+                "alpha_step": shared.best_step(reference),
                 "beta_step": self.series.steps[best[pair]],
                 "excess": float(curve[pair, best[pair]] - self.chance.mean()),
                 "wrong_labels": self.wrong[pair],
@@ -270,16 +253,16 @@ class Tried:
         ]
 
 
-def try_variant(variant: Variant, runs: TextRuns) -> Tried:
+def try_variant(variant: Variant, runs: shared.TextRuns) -> Tried:
     """Measure the texts, and read the runs' fields."""
-    measured: list[Measured] = []
+    measured: list[rivals.Measured] = []
     curves, wrong, last, common = [], [], [], []
     for pair, (reference, comparison) in enumerate(zip(runs.of("reference"), runs.of("comparison"), strict=True)):
         altered = variant.task(runs.name, pair).build()
         # Where nothing is shuffled all pairs have the same texts and labels.
-        measured.append(measured[0] if measured and not variant.shuffled else measure_texts(altered))
+        measured.append(measured[0] if measured and not variant.shuffled else rivals.measure_texts(altered))
         wrong.append(float((altered.train.labels != runs.corpus.train.labels).double().mean()))
-        steps, alpha = steps_of(comparison), runs.field(reference, best_step(reference), "valid", "alpha")
+        steps, alpha = shared.steps_of(comparison), runs.field(reference, shared.best_step(reference), "valid", "alpha")
         curves.append([compared(alpha, runs.field(comparison, step, "valid", "gamma")) for step in steps])
         ended = runs.field(reference, steps[-1], "valid", "alpha")
         last.append(top_agreement(ended, runs.field(comparison, steps[-1], "valid", "gamma")).expected)

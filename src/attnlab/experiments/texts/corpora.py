@@ -18,15 +18,8 @@ import pyarrow as pa
 from attnlab.data.batch import Bags
 from attnlab.data.corpora import data_folder, known_corpus
 from attnlab.errors import UsageError
+from attnlab.families.texts import reading
 from attnlab.families.texts.problem import evaluated
-from attnlab.families.texts.reading import (
-    corpus_of,
-    labelled_pairs,
-    stored_field,
-    stored_word_scores,
-    trained_classifier,
-    word_field,
-)
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import Finding, Part, Preset, Verdict
@@ -111,12 +104,12 @@ def text_setting(
     ``seeds``: others than the preset's. ``model``: another network than P3's. ``label``: what the runs are named after,
     if not the corpus. The proxy has the released code's rates and is measured after every pass over the training texts.
     """
-    task, size = LabelledTextSpec(corpus=corpus, content=corpus_of(corpus).content), SIZES[preset]
+    task, size = LabelledTextSpec(corpus=corpus, content=reading.corpus_of(corpus).content), SIZES[preset]
     settings: dict[str, Any]
     if role == "proxy":
         rate = 5e-5 if corpus in ("imdb", "amazon", "yelp") else 1.5e-4
         settings = {"model": ProxySpec(), "optimiser": AdamSpec(learning_rate=rate), "batch": PROXY_BATCH}
-        a_pass = -(-len(corpus_of(corpus).train) // PROXY_BATCH)
+        a_pass = -(-len(reading.corpus_of(corpus).train) // PROXY_BATCH)
         steps = a_pass * size.passes
         # A kill costs a fifth of the proxy's short training at most; its checkpoints are as large as a classifier's.
         evaluations = tuple(range(0, steps + 1, a_pass))
@@ -147,7 +140,7 @@ class TextRuns:
     """Finished runs on a corpus; fields are read when they are asked for and not kept: there are many."""
 
     def __init__(self, corpus: str, preset: Preset, runs: Runs, label: str = "") -> None:
-        self.name, self.corpus = corpus, corpus_of(corpus)
+        self.name, self.corpus = corpus, reading.corpus_of(corpus)
         self._runs, self._label, self._texts = runs, label or corpus, SIZES[preset].texts
         self._last: tuple[tuple[str, int], pa.Table] | None = None
 
@@ -172,7 +165,7 @@ class TextRuns:
         assert run.run is not None
         if self._last is None or self._last[0] != (run.id, step):
             self._last = (run.id, step), run.run.fields(step)
-        return stored_field(self._last[1], split, name)
+        return reading.stored_field(self._last[1], split, name)
 
     def alphas(self, split: str = "valid") -> list[ScoreField]:
         """The reference runs' attention at their best evaluations."""
@@ -209,7 +202,7 @@ class TextRuns:
         assert run.run is not None
         spec = RunSpec.model_validate(run.run.spec())
         assert isinstance(spec.model, ClassifierSpec)
-        return trained_classifier(spec.model, self.corpus, spec.init_seed, run.run.load(best_step(run)).tensors)
+        return reading.trained_classifier(spec.model, self.corpus, spec.init_seed, run.run.load(best_step(run)).tensors)
 
     def word_scores(self, step: int | None = None) -> Floats:
         """The proxy's scores w^T e_i at an evaluation, by default at that of lowest validation loss, as in the
@@ -218,16 +211,16 @@ class TextRuns:
         (proxy,) = self.of("proxy")
         assert proxy.run is not None
         best = int(min(proxy.rows, key=lambda row: row["loss"])["step"])
-        return stored_word_scores(proxy.run.fields(best if step is None else step))
+        return reading.stored_word_scores(proxy.run.fields(best if step is None else step))
 
     def beta_px(self, split: str) -> ScoreField:
         """The proxy's probe at its best evaluation: every word's log-odds of the right class."""
-        return word_field(self.texts[split], self.word_scores())
+        return reading.word_field(self.texts[split], self.word_scores())
 
     def beta_ibm(self, split: str) -> ScoreField:
         """Trans(y | x_l) from the training texts' count table (P3 4.2); alpha_ibm orders positions in the same way."""
-        counts = count_table(labelled_pairs(self.corpus.train, self.corpus))
-        return beta_ibm(counts, labelled_pairs(self.texts[split], self.corpus))
+        counts = count_table(reading.labelled_pairs(self.corpus.train, self.corpus))
+        return beta_ibm(counts, reading.labelled_pairs(self.texts[split], self.corpus))
 
     def chances(self, split: str = "valid") -> Floats:
         """The exact chance level of A in every text: (texts,)."""

@@ -139,7 +139,8 @@ class Peak:
     """The peak that one half of the texts chose, and the other half's values.
 
     ``place``: its place among the steps; ``other``: that of the best other step. ``start``, ``top``, ``end``,
-    ``second`` (texts,): values at the first step, the peak, the last step and the best other step.
+    ``second`` (texts,): values at the first step, the peak, the last step and the best other step. ``rise`` and
+    ``fall`` (texts,): from the first step to the peak, and from there to the last step.
     """
 
     place: int
@@ -148,16 +149,8 @@ class Peak:
     top: Floats
     end: Floats
     second: Floats
-
-    @property
-    def rise(self) -> Floats:
-        """From the first step to the peak: (texts,)."""
-        return self.top - self.start
-
-    @property
-    def fall(self) -> Floats:
-        """From the peak to the last step: (texts,)."""
-        return self.top - self.end
+    rise: Floats
+    fall: Floats
 
     def levels(self) -> str:
         """The three levels in words."""
@@ -171,4 +164,5 @@ def read_peak(series: Series) -> Peak:
     order = values[:, half].mean(axis=1).argsort(kind="stable")[::-1]
     place, other = int(order[0]), int(order[1])
     read = values[:, ~half]
-    return Peak(place, other, read[0], read[place], read[-1], read[other])
+    start, top, end = read[0], read[place], read[-1]
+    return Peak(place, other, start, top, end, read[other], top - start, top - end)

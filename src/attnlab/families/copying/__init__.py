@@ -1,25 +1,21 @@
 """Copying: sequence-to-sequence training on synthetic pairs (P3 3.3), or on pairs of the user's own."""
 
 from attnlab.families.base import check_attention, check_batch
+from attnlab.families.copying import spec as specs
 from attnlab.families.copying.early_verdict import EarlyVerdict
 from attnlab.families.copying.early_verdict import stop_rule as stop_rule
-from attnlab.families.copying.spec import (
-    AlignmentLossSpec,
-    CopyingSpec,
-    FreshAttentionSpec,
-    MirroredReadoutSpec,
-    OwnTaskSpec,
-    PairProxySpec,
-    Seq2SeqSpec,
-    WarmStartSpec,
-    WarmUpSpec,
-)
 from attnlab.families.copying.spec import check_remedy as check_remedy
 from attnlab.protocols import Problem, RunSettings
 
-TASKS = (CopyingSpec, OwnTaskSpec)
-MODELS = (Seq2SeqSpec, PairProxySpec)
-REMEDIES = (WarmUpSpec, WarmStartSpec, AlignmentLossSpec, FreshAttentionSpec, MirroredReadoutSpec)
+TASKS = (specs.CopyingSpec, specs.OwnTaskSpec)
+MODELS = (specs.Seq2SeqSpec, specs.PairProxySpec)
+REMEDIES = (
+    specs.WarmUpSpec,
+    specs.WarmStartSpec,
+    specs.AlignmentLossSpec,
+    specs.FreshAttentionSpec,
+    specs.MirroredReadoutSpec,
+)
 STOP_RULES = (EarlyVerdict,)
 FITS = {"copying": ("seq2seq", "pair-proxy"), "own": ("seq2seq",)}
 NUMERICS = {"seq2seq": 1, "pair-proxy": 1}
@@ -30,7 +26,7 @@ def build(spec: RunSettings, device: str) -> Problem:
     from attnlab.families.copying.pair_proxy import PairProxyProblem
     from attnlab.families.copying.problem import PairProblem
 
-    return PairProxyProblem(spec, device) if isinstance(spec.model, PairProxySpec) else PairProblem(spec, device)
+    return PairProxyProblem(spec, device) if isinstance(spec.model, specs.PairProxySpec) else PairProblem(spec, device)
 
 
 def check(spec: RunSettings) -> None:

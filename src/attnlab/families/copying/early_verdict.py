@@ -124,10 +124,6 @@ class Verdict(Record):
         values = features(rows, step, chance, [feature.name for feature in self.regression.features])
         return float(self.regression.chances([values], [step])[0])
 
-    def hopeless_at(self, rows: Mapping[int, Row], chance: Chance) -> int | None:
-        """The step at which a run is given up: the second in a row with too small a chance; None if it never is."""
-        return given_up(self.steps, [self.chance(rows, step, chance) for step in self.steps], self.give_up_below)
-
 
 def given_up(steps: Sequence[int], chances: Sequence[float | None], below: float) -> int | None:
     """The first step whose chance, and that of the step before it, lie below ``below``.
@@ -183,7 +179,8 @@ class EarlyVerdict(Chance, Spec):
         return "the early verdict found it hopeless"
 
     def stops_at(self, rows: Mapping[int, Row]) -> int | None:
-        return shipped().hopeless_at(rows, self)
+        verdict = shipped()
+        return given_up(verdict.steps, [verdict.chance(rows, at, self) for at in verdict.steps], verdict.give_up_below)
 
     def chance(self, rows: Mapping[int, Row], step: int) -> float | None:
         """The newest verdict up to ``step``; None once the run has learned or the last verdict is past."""

@@ -10,16 +10,7 @@ from pydantic import Field, model_validator
 
 from attnlab.data.batch import PairTask
 from attnlab.errors import UsageError
-from attnlab.families.copying.task import (
-    CopyingTask,
-    Distribution,
-    Independent,
-    Mixture,
-    Permutations,
-    PermutationSets,
-    Selections,
-    Zipf,
-)
+from attnlab.families.copying import task as tasks
 from attnlab.models.attention import AttentionMode, Combine, Score
 from attnlab.models.proxy import Proxy
 from attnlab.models.readout import ReadoutKind
@@ -35,16 +26,16 @@ from attnlab.records import Count, Record, Seed, Share, Spec
 class Drawn(Record):
     """Where input sequences come from: the settings of one of the distributions in `attnlab.families.copying.task`."""
 
-    made: ClassVar[Callable[..., Distribution]]
+    made: ClassVar[Callable[..., tasks.Distribution]]
 
-    def build(self) -> Distribution:
+    def build(self) -> tasks.Distribution:
         return type(self).made(**{name: getattr(self, name) for name in type(self).model_fields if name != "kind"})
 
 
 class PermutationsSpec(Drawn):
     """All ``words`` words in random order."""
 
-    made = Permutations
+    made = tasks.Permutations
     kind: Literal["permutations"] = "permutations"
     words: Count
 
@@ -52,7 +43,7 @@ class PermutationsSpec(Drawn):
 class SelectionsSpec(Drawn):
     """``length`` of ``words`` words, none twice."""
 
-    made = Selections
+    made = tasks.Selections
     kind: Literal["selections"] = "selections"
     length: Count
     words: Count
@@ -61,7 +52,7 @@ class SelectionsSpec(Drawn):
 class IndependentSpec(Drawn):
     """``length`` words, each on its own from ``words``."""
 
-    made = Independent
+    made = tasks.Independent
     kind: Literal["independent"] = "independent"
     length: Count
     words: Count
@@ -70,7 +61,7 @@ class IndependentSpec(Drawn):
 class ZipfSpec(Drawn):
     """``length`` of ``words`` words with Zipf's frequencies, with or without repetition."""
 
-    made = Zipf
+    made = tasks.Zipf
     kind: Literal["zipf"] = "zipf"
     length: Count
     words: Count
@@ -81,7 +72,7 @@ class ZipfSpec(Drawn):
 class PermutationSetsSpec(Drawn):
     """A permutation of one of several disjoint sets."""
 
-    made = PermutationSets
+    made = tasks.PermutationSets
     kind: Literal["permutation-sets"] = "permutation-sets"
     size: Count
     sets: Count = 2
@@ -94,8 +85,8 @@ class MixtureSpec(Record):
     parts: tuple["DistributionSpec", ...]
     shares: tuple[Share, ...]
 
-    def build(self) -> Distribution:
-        return Mixture(tuple(part.build() for part in self.parts), self.shares)
+    def build(self) -> tasks.Distribution:
+        return tasks.Mixture(tuple(part.build() for part in self.parts), self.shares)
 
 
 DistributionSpec = Annotated[
@@ -117,12 +108,12 @@ class CopyingSpec(Spec):
         self.build()
         return self
 
-    def build(self) -> CopyingTask:
+    def build(self) -> tasks.CopyingTask:
         return self.on(self.distribution)
 
-    def on(self, distribution: DistributionSpec) -> CopyingTask:
+    def on(self, distribution: DistributionSpec) -> tasks.CopyingTask:
         """The same task on sequences of another distribution."""
-        return CopyingTask(distribution.build(), self.substitution, self.order)
+        return tasks.CopyingTask(distribution.build(), self.substitution, self.order)
 
 
 class OwnTaskSpec(Spec):
