@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.lab.experiment import Order, RowedExperiment
+from attnlab.families import topics
+from attnlab.lab.experiment import Order
 from attnlab.lab.registry import EXPERIMENTS
-from attnlab.runs import spec as run_spec
 
 GOLDEN = Path(__file__).parent / "golden" / "run_ids.json"
 RESULTS = Path(__file__).parents[1] / "results"
@@ -37,7 +37,7 @@ def wanted():
     """All experiments, presets and rows."""
     for name, experiment in EXPERIMENTS.items():
         for preset in PRESETS:
-            for row in experiment.rows if isinstance(experiment, RowedExperiment) else ("",):
+            for row in experiment.rows or ("",):
                 yield name, preset, row
 
 
@@ -110,7 +110,7 @@ def test_runs_of_results_are_still_those_that_their_experiment_asks_for(place):
 
 @pytest.mark.parametrize("place", [place for place in sorted(committed()) if place[0] in OLDER_NUMERICS], ids=" ".join)
 def test_runs_of_older_results_differ_from_today_s_in_the_numerics_alone(place, monkeypatch):
-    monkeypatch.setitem(run_spec.NUMERICS, "topic", OLDER_NUMERICS[place[0]])
+    monkeypatch.setitem(topics.NUMERICS, "topic", OLDER_NUMERICS[place[0]])
     assert committed()[place] <= {job.spec.id for jobs in jobs_of(*place) for job in jobs}
 
 

@@ -310,15 +310,15 @@ BETTER = [[0.5, 0.7, 0.8, 0.9], [0.5, 0.72, 0.8, 0.9], [0.5, 0.74, 0.8, 0.9]]
 
 def test_xi_is_read_where_attention_first_agrees_more():
     xi, part = in_context(agreements(RISING, BETTER, 0.3))
-    assert xi.found.step == 10
-    assert xi.value == xi.found.performance == pytest.approx(0.72)
+    assert xi.first.step == 10
+    assert xi.value == xi.first.performance == pytest.approx(0.72)
     assert xi.interval[0] < 0.72 < xi.interval[1]
     assert part.verdict == "holds"
 
 
 def test_an_agreement_never_exceeded_is_read_as_the_best():
     xi, part = in_context(agreements(RISING, BETTER, 0.85))
-    assert xi.found is None
+    assert xi.first is None
     assert xi.value == 0.9
     assert part.effect == pytest.approx(0.4)
     assert part.verdict == "holds"
@@ -326,7 +326,7 @@ def test_an_agreement_never_exceeded_is_read_as_the_best():
 
 def test_xi_near_the_untrained_performance_fails():
     xi, part = in_context(agreements(RISING, BETTER, 0.05))
-    assert xi.found.step == 0
+    assert xi.first.step == 0
     assert part.verdict == "fails"
 
 
@@ -349,7 +349,7 @@ def spread(shares, texts=200):
 @pytest.mark.parametrize(("share", "step", "verdict"), [(0.25, 10, "holds"), (0.05, 0, "fails"), (0.9, None, "holds")])
 def test_one_comparison_run_is_decided_over_examples(share, step, verdict):
     xi, part = in_context(one_run(spread([0.1, 0.4, 0.6, 0.8]), BETTER[0], spread([share])[0]))
-    read_at = xi.found.step if xi.found else None
+    read_at = xi.first.step if xi.first else None
     assert (read_at, part.over, part.verdict) == (step, "examples", verdict)
     assert part.interval[0] - 1e-9 <= part.effect <= part.interval[1] + 1e-9
     assert "One comparison run" in part.detail
@@ -360,7 +360,7 @@ def test_an_agreement_near_a_step_of_the_curve_is_read_with_the_doubt_of_its_tex
     curve = spread([0.1, 0.4, 0.6, 0.8])
     together, _ = in_context(one_run(curve, BETTER[0], spread([0.39])[0]))
     apart, _ = in_context(one_run(curve, BETTER[0], spread([0.39])[0][::-1]))
-    assert together.found.step == apart.found.step == 10
+    assert together.first.step == apart.first.step == 10
     assert together.interval == pytest.approx((0.7, 0.8))  # where no text of the difference is drawn, none exceeds
     assert apart.interval[1] > 0.7
 
@@ -369,7 +369,7 @@ def test_undefined_texts_are_left_out_of_a_single_run_too():
     curve = np.hstack([spread([0.1, 0.4, 0.6, 0.8]), np.full((4, 50), np.nan)])
     levels = np.append(spread([0.25])[0], np.full(50, np.nan))
     xi, _ = in_context(one_run(curve, BETTER[0], levels))
-    assert (xi.found.step, xi.found.performance) == (10, 0.7)
+    assert (xi.first.step, xi.first.performance) == (10, 0.7)
     assert xi.interval == pytest.approx((0.7, 0.7))
 
 

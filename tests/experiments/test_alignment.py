@@ -4,6 +4,7 @@ import lzma
 from itertools import permutations
 
 import pytest
+from tests.lab.drawn import drawn
 
 from attnlab.errors import UsageError
 from attnlab.experiments.alignment.experiment import EUROPARL, HANSARDS, Alignments, examine
@@ -46,26 +47,42 @@ def test_what_is_right_has_no_error(data):
     assert result.findings == ()
 
 
-def test_both_gold_sets_are_brought_to_one_spelling(data):
+def test_both_texts_are_brought_to_one_spelling(data):
     result = Alignments().analyse(Order("paper"), {})
     assert {row["gold"] for row in result.tables["scores"]} == {EUROPARL.name, HANSARDS.name}
     assert all(row["source_coverage"] == row["target_coverage"] == 1 for row in result.tables["scores"])
     assert max(row["aer"] for row in result.tables["scores"]) == 0
 
 
+def test_the_figure_draws_error_rates_with_their_intervals(data):
+    gold = data / EUROPARL.gold
+    gold.write_text(gold.read_text().replace("1 1 1\n", "1 1 2\n"))  # one link that no direction agrees with
+    result = Alignments().analyse(Order("paper"), {})
+    figure = result.figures["error-rates"]
+    rows = drawn(figure)
+    assert rows == result.tables["scores"]
+    rates = {(row["gold"], row["direction"]): row for row in rows}
+    assert rates[HANSARDS.name, "forward"]["aer"] == 0
+    wrong = rates[EUROPARL.name, "forward"]
+    assert wrong["aer"] == pytest.approx(1 / 24) and wrong["aer_low"] == 0 < 1 / 24 < wrong["aer_high"]
+    bars, dots = figure.to_dict()["spec"]["layer"]
+    assert dots["encoding"]["x"]["field"] == "aer"
+    assert (bars["encoding"]["x"]["field"], bars["encoding"]["x2"]["field"]) == ("aer_low", "aer_high")
+
+
 def test_no_error_rate_where_words_are_strangers(data):
     gold = data / EUROPARL.gold_text[0]
     gold.write_text(gold.read_text().replace("house", "hovse"))
-    outcome = examine(EUROPARL, 1.0)
-    assert not outcome.tallies
-    assert not outcome.known.enough
+    scored = examine(EUROPARL, 1.0)
+    assert not scored.tallies
+    assert not scored.known.enough
     result = Alignments().analyse(Order("quick"), {})
     assert "too few for an error rate" in result.summary
     assert result.tables["scores"] == []
     assert result.figures == {}
 
 
-def test_a_missing_corpus_is_told(monkeypatch, tmp_path):
+def test_a_missing_corpus_is_named(monkeypatch, tmp_path):
     monkeypatch.delenv("ATTNLAB_DATA", raising=False)
     with pytest.raises(UsageError, match="set ATTNLAB_DATA"):
         Alignments().analyse(Order("quick"), {})

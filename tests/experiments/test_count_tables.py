@@ -4,30 +4,23 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.special import expit
+from tests.lab.drawn import drawn
 
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.experiments.count_tables import experiment as count_tables
-from attnlab.experiments.count_tables.experiment import (
-    CORPORA,
-    CountTables,
-    alignment,
-    cancels,
-    count_rows,
-    decide,
-    grows,
-)
+from attnlab.experiments.count_tables.experiment import EXAMPLES, CountTables, Example, alignment, count_rows
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
-from attnlab.theory.relevance import NEGATIVE, POSITIVE, Descent, closed_form, descend
+from attnlab.theory.relevance import NEGATIVE, POSITIVE, WORDS, Descent, closed_form, descend
 
-BY_NAME = {corpus.name: corpus for corpus in CORPORA}
+BY_NAME = {example.name: example for example in EXAMPLES}
 
 
 def counts(name):
     return {(row["input"], row["output"]): row["count"] for row in count_rows(BY_NAME[name])}
 
 
-def test_permutations_tell_nothing_and_3_of_5_tell_something():
+def test_permutations_say_nothing_and_3_of_5_say_something():
     (same,) = set(counts("permutations").values())
     assert same == pytest.approx(2)  # six sequences, a third for each pair of words
     chosen = counts("selections")
@@ -36,7 +29,7 @@ def test_permutations_tell_nothing_and_3_of_5_tell_something():
     assert {round(chosen[f"{i}", f"{j}'"], 9) for i in range(1, 6) for j in range(1, 6) if i != j} == {6.0}
 
 
-def test_the_mixture_tells_the_sets_and_not_the_words():
+def test_the_mixture_separates_the_sets_and_not_the_words():
     table = counts("mixture")
     assert table["1", "3'"] == table["1", "1'"] > 0
     assert table["1", "4'"] == 0
@@ -52,8 +45,8 @@ def test_class_words_and_translations_are_aligned():
 
 
 def test_alignments_of_every_corpus_are_distributions():
-    for corpus in CORPORA:
-        assert alignment(corpus)[2].sum(axis=1) == pytest.approx(1)
+    for example in EXAMPLES:
+        assert alignment(example)[2].sum(axis=1) == pytest.approx(1)
 
 
 def test_closed_form_is_the_flow():
@@ -79,6 +72,13 @@ def moved(shared, great, bad):
     return Descent(np.array([0.0, 1.0]), np.array([[0.0] * 5, [shared, -shared, shared, great, bad]]))
 
 
+def parts_of(descents, id):
+    """The parts of a claim after these descents."""
+    story = CountTables()
+    story.order, story.descents, story.from_zero = Order("paper"), descents, descend(np.zeros(5), steps=1000)
+    return list(CountTables.rules()[id](story))
+
+
 @pytest.mark.parametrize(
     ("runs", "verdicts"),
     [
@@ -90,7 +90,8 @@ def moved(shared, great, bad):
     ],
 )
 def test_verdicts_on_runs_whose_answer_is_known(runs, verdicts):
-    assert (cancels(runs).verdict, grows(runs).verdict) == verdicts
+    _, cancels, grows = parts_of(runs, "shared-words-cancel")
+    assert (cancels.verdict, grows.verdict) == verdicts
 
 
 @pytest.fixture(scope="module")
@@ -104,25 +105,60 @@ def test_everything_is_there_and_decided(result):
     assert {finding.verdict for finding in result.findings} == {"holds"}
     assert set(result.figures) == {*BY_NAME, "relevance"}
     assert {row["corpus"] for row in result.tables["counts"]} == set(BY_NAME)
+    assert result.summary.startswith("count table, permutations of 3: holds. The entries of the count table")
     for chart in result.figures.values():
         chart.to_dict()
 
 
-def test_shared_words_stay_alike_while_the_other_is_found(result):
+def test_a_figure_shows_the_counts_the_table_and_the_alignment_of_its_own_example(result):
+    counts, trans, alpha = result.figures["two-pairs"].to_dict()["hconcat"]
+    titles = [part["title"]["text"] for part in (counts, trans, alpha)]
+    assert titles == ["count table C", "Trans(output | input)", "alignment of 'This movie is great'"]
+    datasets = result.figures["two-pairs"].to_dict()["datasets"]
+    cells = [
+        {(row["row"], row["column"]): row["value"] for row in datasets[part["data"]["name"]]}
+        for part in (counts, trans, alpha)
+    ]
+    # In two pairs of four words: This and Dieser twice a quarter, great and großartig once.
+    assert (cells[0]["This", "Dieser"], cells[0]["great", "großartig"], cells[0]["great", "schlecht"]) == (0.5, 0.25, 0)
+    assert (cells[1]["This", "Dieser"], cells[1]["great", "großartig"]) == (0.25, 0.25)
+    assert cells[2]["großartig", "great"] == pytest.approx(0.4) and cells[2]["großartig", "This"] == pytest.approx(0.2)
+    for name, example in BY_NAME.items():
+        assert result.figures[name].to_dict()["title"]["text"] == example.title
+        values = {row["value"] for row in drawn(result.figures[name]) if row["row"] in example.pairs.source_words}
+        assert values >= {row["count"] for row in result.tables["counts"] if row["corpus"] == name}
+
+
+def test_the_figure_of_relevance_draws_every_start_and_the_closed_form(result):
+    rows = drawn(result.figures["relevance"])
+    last = max(row["time"] for row in rows)
+    ends = {(row["seed"], row["word"]): row for row in rows if row["time"] == last}
+    assert ends[-1, "great"]["relevance"] == -ends[-1, "bad"]["relevance"] > 1
+    assert {ends[-1, word]["relevance"] for word in WORDS[:3]} == {0}
+    assert {row["what"] for row in rows if row["seed"] == -1} == {"closed form from 0"}
+    assert {row["what"] for row in rows if row["seed"] >= 0} == {"descent from random starts"}
+    measured = {(row["seed"], row["word"]): row["relevance"] for row in result.tables["relevance"]}  # the last of each
+    assert {key: row["relevance"] for key, row in ends.items() if key[0] >= 0} == {
+        key: value for key, value in measured.items() if key[0] >= 0
+    }
+    assert result.figures["relevance"].to_dict()["spec"]["encoding"]["y"]["field"] == "relevance"
+
+
+def test_shared_words_stay_alike_while_the_other_separates(result):
     rows = result.tables["iterations"]
-    found = [row["great_to_grossartig"] for row in rows]
-    assert found == sorted(found)
-    assert (found[0], rows[-1]["this_to_dieser"]) == (0.25, pytest.approx(1 / 3))
+    own = [row["great_to_grossartig"] for row in rows]
+    assert own == sorted(own)
+    assert (own[0], rows[-1]["this_to_dieser"]) == (0.25, pytest.approx(1 / 3))
     assert {row["spread_of_shared"] for row in rows} == {0.0}
 
 
 def test_pairs_that_differ_in_nothing_separate_nothing(monkeypatch):
     sentence = (["This", "movie", "is", "great", "bad"], ["Dieser", "Film", "ist", "großartig", "schlecht"])
     alike = SentencePairs.from_tokens(*([side, side] for side in sentence))
-    monkeypatch.setattr(count_tables, "TWO_PAIRS", count_tables.Corpus("alike", "alike", alike))
-    (finding,) = (f for f in decide([moved(0, 1, -1)] * 2) if f.claim == "two-pairs-separate")
-    assert [part.verdict for part in finding.parts] == ["fails", "fails", "holds"]
-    assert finding.parts[1].effect == pytest.approx(0.2)
+    monkeypatch.setattr(count_tables, "TWO_PAIRS", Example("alike", "alike", alike))
+    parts = parts_of([moved(0, 1, -1)] * 2, "two-pairs-separate")
+    assert [part.verdict for part in parts] == ["fails", "fails", "holds"]
+    assert parts[1].effect == pytest.approx(0.2)
 
 
 def test_nothing_is_trained():

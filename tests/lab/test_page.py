@@ -1,28 +1,29 @@
 """The page of a result: what lies on disk, in words, with the paper's figure in its own axes."""
 
+import html
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import altair as alt
 import pytest
 
 from attnlab.errors import UsageError
-from attnlab.experiments.copying import experiment as copying
-from attnlab.experiments.locality import experiment as locality
-from attnlab.experiments.mixture import experiment as mixture
-from attnlab.experiments.multihead import heads
 from attnlab.lab.claims import Finding, Part, claim
-from attnlab.lab.experiment import RowedExperiment
-from attnlab.lab.page import LONGEST_TABLE, MOST_PARTS, write_report
+from attnlab.lab.experiment import Experiment
+from attnlab.lab.page import LONGEST_TABLE, MOST_PARTS
 from attnlab.lab.paper_figure import page_words
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.result import write_table
+from attnlab.lab.written import strongest
 
 HOSTILE = '</script><script>alert(1)</script> & "quotes" <b>'
 COPYING = EXPERIMENTS["copying"]
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def put(folder, preset="paper", *, text="it ran", verdict="holds", claim="copy-iid-learns", curves=()):
@@ -56,14 +57,15 @@ def put(folder, preset="paper", *, text="it ran", verdict="holds", claim="copy-i
 
 
 def page_of(folder, experiment=COPYING):
-    path = write_report(experiment, folder)
+    path = experiment.report(folder)
     assert path == folder / "report.html"
     return path.read_text(encoding="utf-8")
 
 
 def charts_of(page):
     """The descriptions of a page's charts, in order."""
-    return [json.loads(found) for found in re.findall(r'vegaEmbed\("#chart-\d+", (\{.*\}), \{actions', page)]
+    blocks = re.findall(r'<script type="application/json" data-chart="[^"]*">(.*?)</script>', page, flags=re.DOTALL)
+    return [json.loads(block) for block in blocks]
 
 
 def rows_of(chart, layer):
@@ -123,7 +125,7 @@ def test_the_page_begins_with_verdicts_and_tells_settings_apart(tmp_path):
 
 
 def test_an_experiment_of_ones_own_has_a_page_too(tmp_path):
-    class Own:
+    class Own(Experiment):
         name, title, source = "own", "My own", "my head"
 
     put(tmp_path, claim="my-claim")
@@ -152,7 +154,7 @@ def test_runs_that_were_not_trained_for_it_are_named(tmp_path):
 
 def test_no_result_is_said(tmp_path):
     with pytest.raises(UsageError, match="no result to report on; run the experiment first"):
-        write_report(COPYING, tmp_path)
+        COPYING.report(tmp_path)
 
 
 def test_the_papers_figure_is_drawn_from_all_our_seeds_up_to_its_end(tmp_path):
@@ -191,27 +193,92 @@ def test_the_same_result_has_the_same_page_whatever_order_python_gives_sets(tmp_
 
 
 def test_it_is_said_where_nothing_can_be_read_off_the_original(tmp_path):
-    put(tmp_path, curves=[{"setting": mixture.SETS.name, "seed": 0, "step": 10, "accuracy": 0.5}])
+    put(
+        tmp_path,
+        curves=[{"setting": "permutations of either of two sets of 40", "seed": 0, "step": 10, "accuracy": 0.5}],
+    )
     page = page_of(tmp_path, EXPERIMENTS["mixture"])
     assert "No values of the original could be had" in page
     assert len(charts_of(page)[0]["layer"]) == 1
 
 
-def test_every_experiment_without_rows_has_its_question():
-    for name, experiment in EXPERIMENTS.items():
-        assert isinstance(experiment, RowedExperiment) or page_words(name).question.endswith("?"), name
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_has_question_answer_and_a_caption_for_each_figure(name):
+    words = page_words(name)
+    assert words.question.endswith("?")
+    results = strongest(RESULTS / name, EXPERIMENTS[name].rows or ("",))
+    assert results
+    for result in results:
+        answer = words.answer_for(result)
+        assert answer, "a number of the answer is not in the result"
+        assert "{" not in answer
+        assert set(result.document["figures"]) <= set(words.captions), result.name
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_page_of_every_committed_result_is_built(name, tmp_path):
+    shutil.copytree(RESULTS / name, tmp_path / name, ignore=shutil.ignore_patterns("*.png", "*.svg"))
+    page = EXPERIMENTS[name].report(tmp_path / name).read_text(encoding="utf-8")
+    assert EXPERIMENTS[name].title in html.unescape(page)
+    assert charts_of(page)
+
+
+def test_rules_are_named_by_their_hashes(tmp_path):
+    put(tmp_path)
+    assert "Rules" not in page_of(tmp_path)
+    place = tmp_path / "paper" / "result.json"
+    rules = {"copy-iid-learns": {"words": "0" * 16, "code": "1" * 16}}
+    document = json.loads(place.read_text())
+    place.write_text(json.dumps({**document, "rules": rules}))
+    assert f"Rules by hash of words and code: copy-iid-learns {'0' * 16} {'1' * 16}." in page_of(tmp_path)
+    moved = {"date": "2026-11-18", "why": "The code moved.", "rules": rules}
+    place.write_text(json.dumps({**document, "rules_commit": "abcdef0123456789", "moved": moved}))
+    assert "Rules of commit abcdef012345; The code moved. Hashes since: copy-iid-learns" in page_of(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("name", "column", "known"),
+    ("changes", "sentence"),
     [
-        ("copying", "setting", {setting.name for setting in copying.SETTINGS}),
-        ("mixture", "setting", {setting.name for setting in mixture.SETTINGS}),
-        ("multihead", "setting", set(heads.SCENARIOS)),
-        ("multihead", "variant", {heads.RELEASED.name}),
-        ("locality", "encoder", {encoder.name for encoder in locality.ENCODERS}),
+        ({"tables": ["../../../secret"]}, "tables.0"),
+        ({"figures": ["/etc/passwd"]}, "figures.0"),
+        ({"claims": "all"}, "claims"),
+        ({"seeds": [1]}, "seeds"),
+        ({"preset": "papr"}, "preset"),
+        ({"notes": None}, "notes"),
     ],
 )
-def test_figures_name_what_their_experiments_have(name, column, known):
-    for series in page_words(name).figure.series:
-        assert series.where[column] in known
+def test_a_result_that_is_none_of_ours_is_refused_in_a_sentence(tmp_path, changes, sentence):
+    put(tmp_path)
+    place = tmp_path / "paper" / "result.json"
+    place.write_text(json.dumps({**json.loads(place.read_text()), **changes}))
+    with pytest.raises(UsageError, match=rf"result\.json is no whole result \({sentence}"):
+        COPYING.report(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"text"', "[" * 100_000])
+def test_a_damaged_result_is_refused_in_a_sentence(tmp_path, text):
+    put(tmp_path)
+    (tmp_path / "paper" / "result.json").write_text(text)
+    with pytest.raises(UsageError, match=r"result\.json is no whole result"):
+        COPYING.report(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["data", "layer"])
+def test_a_chart_that_would_fetch_something_makes_no_page(tmp_path, place):
+    put(tmp_path)
+    chart = tmp_path / "paper" / "figures" / "bars.vl.json"
+    called = {"url": "https://example.invalid/data.json"}
+    changes = {"data": called} if place == "data" else {"layer": [{"mark": "bar", "data": called}]}
+    chart.write_text(json.dumps({**json.loads(chart.read_text()), **changes}))
+    with pytest.raises(UsageError, match=r"bars\.vl\.json names an address"):
+        COPYING.report(tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if page_words(name).figure])
+def test_a_paper_s_figure_names_what_the_committed_table_has(name):
+    """A series whose setting was renamed would silently be left out of the figure."""
+    (result,) = strongest(RESULTS / name)
+    figure = page_words(name).figure
+    lines = result.lines(figure.table)
+    for series in figure.series:
+        assert any(all(line[column] == value for column, value in series.where.items()) for line in lines), series.label

@@ -18,9 +18,8 @@ from attnlab.cli.options import File, JsonOption, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from attnlab.data.corpora import PaperSizes
-    from attnlab.data.labelled_text import Corpus
-    from attnlab.data.sizes import Sizes
+    from attnlab.data.corpora.corpus import PaperSizes
+    from attnlab.data.labelled_text import Corpus, Sizes
 
 app = typer.Typer(help="Labelled texts: what is known, what is here, what is in it.")
 
@@ -76,7 +75,7 @@ def show(
 ) -> None:
     """Print samples and statistics of a corpus, beside what is known of the paper's."""
     from attnlab.data.corpora import KNOWN
-    from attnlab.data.sizes import sizes
+    from attnlab.data.labelled_text import sizes
 
     own = {"text": text, "label": label, "groups": groups, "valid": valid, "longest": longest}
     given = {name: value for name, value in own.items() if value is not None}
@@ -134,7 +133,7 @@ def _load(name: str, data: File, vocabulary: str, hub: bool, own: dict[str, Any]
     from attnlab.data.corpora import KNOWN
     from attnlab.data.labelled_file import is_table
     from attnlab.data.labelled_text import load_corpus, load_file
-    from attnlab.data.vocabulary import check_vocabulary_rule
+    from attnlab.data.tokens import check_vocabulary_rule
 
     rule = check_vocabulary_rule(vocabulary)
     if name in KNOWN or not (is_table(Path(name)) or Path(name).exists()):
@@ -164,7 +163,7 @@ def _samples(corpus: "Corpus", number: int) -> list[dict[str, str]]:
 
 def _statistics(title: str, size: "Sizes", paper: "PaperSizes | None") -> Table:
     """Table 8, ours beside the paper's."""
-    from attnlab.data.corpora import PaperSizes
+    from attnlab.data.corpora.corpus import PaperSizes
 
     known = paper or PaperSizes()
     table = Table(title=Text(_harmless(title)), title_justify="left")

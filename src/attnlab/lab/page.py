@@ -31,7 +31,8 @@ def write_result_page(experiment: Experiment, folder: Path) -> Path:
         raise UsageError(f"{folder} has no result to report on; run the experiment first.")
     (result,) = results
     words = page_words(experiment.name)
-    sections = [Section("Answer", [words.answer_for(result)])] if words.answer else []
+    answer = words.answer_for(result)
+    sections = [Section("Answer", [answer])] if answer else []
     sections += _claims(result)
     if words.figure is not None:
         sections.append(words.figure.section(result))

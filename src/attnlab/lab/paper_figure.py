@@ -126,8 +126,15 @@ class PageWords(_Record):
     figure: PaperFigure | None = None
 
     def answer_for(self, result: WrittenResult) -> str:
-        """The answer with this result's numbers."""
-        return self.answer.format(**{entry.claim.replace("-", "_"): Numbers(entry) for entry in result.findings()})
+        """The answer with this result's numbers; "" for a result that lacks one, and for a few runs at ``quick``.
+
+        An answer is written for what many seeds have shown, so it must not be read off a few.
+        """
+        numbers = {entry.claim.replace("-", "_"): Numbers(entry) for entry in result.findings() if entry.parts}
+        try:
+            return "" if result.preset == "quick" else self.answer.format(**numbers)
+        except (KeyError, IndexError, TypeError):  # no such claim, no such part, or an effect or interval that is None
+            return ""
 
 
 class Numbers:

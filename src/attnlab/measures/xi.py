@@ -57,12 +57,12 @@ def xi(steps: Sequence[int], agreement: ArrayLike, performance: ArrayLike, level
 
 @dataclass(frozen=True)
 class XiInterval:
-    """xi with its uncertainty. ``found``: None where no evaluation agrees more ("never"). ``value``: the performance,
+    """xi with its uncertainty. ``first``: None where no evaluation agrees more ("never"). ``value``: the performance,
     or the ``best`` one where it is never. ``interval``: over comparison runs; over examples where there is one run;
     None where there is one text as well.
     """
 
-    found: Xi | None
+    first: Xi | None
     value: float
     interval: tuple[float, float] | None
     over: Literal["comparison seeds", "examples"]
@@ -85,8 +85,8 @@ def xi_interval(
     again for both agreements together, while a step's performance stays the one measured. ``name`` names the draws.
     """
     level = float(np.nanmean(levels))
-    found = xi(steps, agreement, performance, level)
-    value = best if found is None else found.performance
+    first = xi(steps, agreement, performance, level)
+    value = best if first is None else first.performance
     if len(agreement) > 1:
         drawn = drawn_rows(len(agreement), "xi", name, resamples=RESAMPLES)[1:]
         again = [xi(steps, agreement[rows], performance[rows], level) for rows in drawn]
@@ -95,9 +95,9 @@ def xi_interval(
         curves, reached = means_of_drawn(followed, texts), means_of_drawn(levels, texts)
         again = [xi(steps, curve, performance, at) for curve, at in zip(curves, reached, strict=True)]
     else:
-        return XiInterval(found, value, None, "examples")
+        return XiInterval(first, value, None, "examples")
     interval = percentiles([best if one is None else one.performance for one in again])
-    return XiInterval(found, value, interval, "comparison seeds" if len(agreement) > 1 else "examples")
+    return XiInterval(first, value, interval, "comparison seeds" if len(agreement) > 1 else "examples")
 
 
 def drawn_texts(texts: int, name: str) -> Floats:

@@ -4,16 +4,6 @@ What is drawn again decides what an interval says. Over examples: how a figure w
 trained models. Over seeds: with other models and the same texts. The interval of a difference between two figures of
 the same rows is the interval of the rows' differences.
 
-===========================  ===============================================================
-bootstrap_interval           values of one sample (usually one a seed); mean or median
-bootstrap_difference         two independent samples, each by itself
-interval_over_examples       rows, or groups of rows that belong together; mean
-interval_over_seeds          runs; mean
-interval_over_pairs          runs, for a mean over pairs of different runs
-drawn_rows, resampled_rows   only the draws, in one piece or within groups: for any statistic
-drawn_counts                 only the draws, as how often each is drawn
-===========================  ===============================================================
-
 Each has a generator of its own, named by what it is for: the same call gives the same interval. The draws differ from
 function to function, and committed results depend on them.
 """
@@ -263,5 +253,4 @@ def drawn_counts(n: int, *purpose: str, resamples: int = RESAMPLES) -> Floats:
 def means_of_drawn(values: Floats, counts: Floats) -> Floats:
     """Means over the drawn rows: ``values (..., rows)`` to (resamples, ...). What is undefined (NaN) is left out."""
     defined = ~np.isnan(values)
-    means: Floats = (counts @ np.where(defined, values, 0).T) / (counts @ defined.T)
-    return means
+    return np.asarray((counts @ np.where(defined, values, 0).T) / (counts @ defined.T))

@@ -149,14 +149,6 @@ def _rates(state: Floats, gate: Gate) -> Floats:
 # --- what is conserved, and what follows from it
 
 
-def conserved(way: Trajectory, gate: Gate = "unbounded") -> Floats:
-    """What stays the same along a flow: 2 p^2 - D^2, or k D^2 / 4 - a - e^a with a gate of speed k."""
-    if gate == "unbounded":
-        return 2 * way.p**2 - way.margin**2
-    a = logit(way.p)
-    return np.asarray(_SPEED[gate] * way.margin**2 / 4 - a - np.exp(a))
-
-
 def threshold(p: float) -> float:
     """The margin D(0) below which an unbounded p > 0 never comes back: -sqrt(2) p(0).
 

@@ -115,7 +115,7 @@ class AgreementExperiment(TextExperiment):
         """Holds if xi lies above the untrained performance, with an interval, by a fifth of the way to the best."""
         least = CONTEXT_LEAST * (self.best - self.untrained)
         for name, xi in self.xi["valid", "expected"].items():
-            value = f"{xi.found.performance:.3f}" if xi.found else "never exceeded, read as the best"
+            value = f"{xi.first.performance:.3f}" if xi.first else "never exceeded, read as the best"
             detail = f"xi {value}; untrained {self.untrained:.3f}, best {self.best:.3f}."
             detail += " One comparison run." if xi.over == "examples" else ""
             detail += "" if xi.interval else " One text has no interval."
@@ -178,7 +178,7 @@ class AgreementExperiment(TextExperiment):
             split = agreements.split
             for name, series in agreements.series.items():
                 known, value = AUTHORS.get((row, split, name)), series.value()
-                xi = self.xi[split, "expected"][name].found if name in COLUMNS else None
+                xi = self.xi[split, "expected"][name].first if name in COLUMNS else None
                 table.append(
                     {
                         "split": split,
@@ -214,7 +214,7 @@ class AgreementExperiment(TextExperiment):
                 row[f"A({name})"] = round(100 * agreements.series[name].value(measure), 2)
             row["chance"] = 0.0 if measure == "tau" else round(100 * float(agreements.chance.mean()), 2)
             for name in COLUMNS:
-                xi = self.xi[agreements.split, measure][name].found
+                xi = self.xi[agreements.split, measure][name].first
                 row[f"xi({name})"] = round(100 * xi.performance, 2) if xi else "never"
             table.append({**row, "xi*": round(100 * best, 2)})
         return table

@@ -4,10 +4,9 @@ It asks how far co-occurrence alone finds which word translates which, where peo
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import altair as alt
 import numpy as np
@@ -16,21 +15,24 @@ from attnlab.data.conventions import Conventions
 from attnlab.data.sentence_pairs import SentencePairs, read_pairs
 from attnlab.errors import UsageError
 from attnlab.lab.claims import Preset
-from attnlab.lab.experiment import Experiment, Order, Result, Table
-from attnlab.pages.charts import CONTRAST, INK, SIZE
-from attnlab.runs.loop import Trained
-from attnlab.stats.bootstrap import RESAMPLES, drawn_rows, percentiles
+from attnlab.lab.experiment import Experiment, Figures, Table
+from attnlab.lab.outcomes import Runs
+from attnlab.pages.charts import CONTRAST, SIZE, titled
+from attnlab.seeds import numpy_generator
 from attnlab.theory.aligner import Aligned, align, apply
 from attnlab.theory.alignment import Coverage, Score, coverage, read_gold, scores_by_sentence
 from attnlab.theory.links import Floats, Ints
 from attnlab.theory.symmetrise import DIRECTIONS
 
+# --- settings
+
 ITERATIONS = 5
+RESAMPLES = 2000
 BEST = "grow-diag-final-and"
 
 
 @dataclass(frozen=True)
-class GoldSet:
+class GoldText:
     """A text to train on and hand alignments of another, both in the folder that ATTNLAB_DATA names."""
 
     name: str
@@ -55,20 +57,20 @@ def _read(root: Path, files: tuple[str, str], rules: tuple[Conventions, Conventi
 _COLLINS, _NAACL = "alignment_gold/europarl_enes_collins", "alignment_gold/hansards_naacl2003"
 _ENGLISH = Conventions(lower=True, strip_accents=True, tokenise=True)
 _FRENCH = Conventions(lower=True, strip_accents=True, tokenise=True, split_contractions=True)
-EUROPARL = GoldSet(
+EUROPARL = GoldText(
     "Europarl, English to Spanish",
     (f"{_COLLINS}/corpus.en", f"{_COLLINS}/corpus.es"),
     (f"{_COLLINS}/dev.en", f"{_COLLINS}/dev.es"),
     f"{_COLLINS}/dev.key",
 )
-HANSARDS = GoldSet(
+HANSARDS = GoldText(
     "Hansards, English to French",
     ("hansards_enfr/training.en.xz", "hansards_enfr/training.fr.xz"),
     (f"{_NAACL}/test.e", f"{_NAACL}/test.f"),
     f"{_NAACL}/test.wa.nonullalign",
     (_ENGLISH, _FRENCH),
 )
-SETS: dict[Preset, tuple[tuple[GoldSet, float], ...]] = {
+TEXTS: dict[Preset, tuple[tuple[GoldText, float], ...]] = {
     "quick": ((EUROPARL, 1.0),),
     "reduced": ((EUROPARL, 1.0), (HANSARDS, 0.1)),
     "paper": ((EUROPARL, 1.0), (HANSARDS, 1.0)),
@@ -77,10 +79,10 @@ SETS: dict[Preset, tuple[tuple[GoldSet, float], ...]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """One gold set: what was trained, what of the gold it knows, and each direction's links by sentence."""
+class Scored:
+    """One text: what was trained, what of the gold it knows, and each direction's links by sentence."""
 
-    gold: GoldSet
+    gold: GoldText
     pairs: int
     trained: Aligned
     known: Coverage
@@ -93,7 +95,7 @@ class Outcome:
     def resampled(self, direction: str) -> Floats:
         """``(resamples,)``: error rates over sentences drawn with replacement, the same for every direction."""
         tallies = self.tallies[direction]
-        drawn = drawn_rows(len(tallies), "alignment")[1:]
+        drawn = numpy_generator(0, "alignment").integers(len(tallies), size=(RESAMPLES, len(tallies)))
         links, sure, _, right_sure, right_possible = tallies[drawn].sum(axis=1).T
         rates: Floats = 1 - (right_sure + right_possible) / np.maximum(links + sure, 1)
         return rates
@@ -106,24 +108,44 @@ class Alignments(Experiment):
     title = "Word alignment from co-occurrence, against hand alignments"
     source = "ours; the model is that of P3 4.2"
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:  # noqa: ARG002 (nothing to train)
-        outcomes = [examine(gold, share) for gold, share in SETS[order.preset]]
-        scores = [row for outcome in outcomes for row in score_rows(outcome)]
-        differences = [row for outcome in outcomes for row in difference_rows(outcome)]
-        return Result(
-            summary=" ".join(tell(outcome) for outcome in outcomes),
-            tables={
-                "scores": scores,
-                "differences": differences,
-                "log-likelihood": [row for outcome in outcomes for row in likelihood_rows(outcome)],
-            },
-            figures={"error-rates": figure(scores)} if scores else {},
-            findings=(),
-            notes=notes(order),
+    def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained in the store)
+        self.scored = [examine(text, share) for text, share in TEXTS[self.order.preset]]
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "scores": [row for scored in self.scored for row in score_rows(scored)],
+            "differences": [row for scored in self.scored for row in difference_rows(scored)],
+            "log-likelihood": [row for scored in self.scored for row in likelihood_rows(scored)],
+        }
+
+    def figures(self) -> Figures:
+        scores = [row for scored in self.scored for row in score_rows(scored)]
+        return {"error-rates": error_rates(scores)} if scores else {}
+
+    def summary(self) -> str:
+        return " ".join(in_words(scored) for scored in self.scored)
+
+    def notes(self) -> list[str]:
+        hansards = (
+            "The Hansards text is lower-cased and tokenised, French contractions are split and accents taken off, so "
+            "that it is spelled as its hand alignments are, of which only case and accents are changed."
         )
+        by_preset = {
+            "quick": ["Quick: the Europarl sample alone."],
+            "reduced": [hansards, "Reduced: the first tenth of the Hansards."],
+            "paper": [hansards],
+        }
+        return [
+            f"{ITERATIONS} iterations with a NULL word. The Europarl sample ends with the 200 sentences aligned by "
+            "hand, as it is distributed, so its words are all known; the Hansards text does not hold those aligned by "
+            "hand.",
+            f"Intervals are over the gold's sentences, drawn with replacement {RESAMPLES} times; each text has one "
+            "table.",
+            *by_preset[self.order.preset],
+        ]
 
 
-def examine(gold: GoldSet, share: float) -> Outcome:
+def examine(gold: GoldText, share: float) -> Scored:
     """Train on the text, align what was aligned by hand, compare."""
     root = os.environ.get("ATTNLAB_DATA")
     if not root:
@@ -136,86 +158,86 @@ def examine(gold: GoldSet, share: float) -> Outcome:
         direction: scores_by_sentence(apply(trained.lexicon, text, direction=direction), links)
         for direction in (DIRECTIONS if known.enough else ())
     }
-    return Outcome(gold, len(pairs), trained, known, tallies)
+    return Scored(gold, len(pairs), trained, known, tallies)
 
 
 # --- tables
 
 
-def score_rows(outcome: Outcome) -> Table:
+def score_rows(scored: Scored) -> Table:
     """Precision, recall and error rate of every direction; none where too few of the gold's words are known."""
     rows = []
-    for direction in outcome.tallies:
-        score = outcome.score(direction)
-        low, high = percentiles(outcome.resampled(direction))
+    for direction in scored.tallies:
+        score = scored.score(direction)
+        low, high = np.percentile(scored.resampled(direction), [2.5, 97.5])
         rows.append(
             {
-                "gold": outcome.gold.name,
-                "trained_on": outcome.pairs,
-                "source_coverage": outcome.known.source,
-                "target_coverage": outcome.known.target,
+                "gold": scored.gold.name,
+                "trained_on": scored.pairs,
+                "source_coverage": scored.known.source,
+                "target_coverage": scored.known.target,
                 "direction": direction,
                 "sentences": score.sentences,
                 "links": score.links,
                 "precision": score.precision,
                 "recall": score.recall,
                 "aer": score.aer,
-                "aer_low": low,
-                "aer_high": high,
+                "aer_low": float(low),
+                "aer_high": float(high),
             }
         )
     return rows
 
 
-def difference_rows(outcome: Outcome) -> Table:
+def difference_rows(scored: Scored) -> Table:
     """The error rate of grow-diag-final-and less that of each other, with its interval over sentences."""
     rows = []
-    for direction in outcome.tallies:
+    for direction in scored.tallies:
         if direction != BEST:
-            gain = outcome.resampled(BEST) - outcome.resampled(direction)
-            low, high = percentiles(gain)
-            difference = outcome.score(BEST).aer - outcome.score(direction).aer
-            names = {"gold": outcome.gold.name, "direction": BEST, "against": direction}
-            rows.append({**names, "difference": difference, "low": low, "high": high})
+            gain = scored.resampled(BEST) - scored.resampled(direction)
+            low, high = np.percentile(gain, [2.5, 97.5])
+            difference = scored.score(BEST).aer - scored.score(direction).aer
+            names = {"gold": scored.gold.name, "direction": BEST, "against": direction}
+            rows.append({**names, "difference": difference, "low": float(low), "high": float(high)})
     return rows
 
 
-def likelihood_rows(outcome: Outcome) -> Table:
+def likelihood_rows(scored: Scored) -> Table:
     """The log-likelihood of the training text before the first iteration and after each."""
-    models = {"forward": outcome.trained.forward, "reverse": outcome.trained.reverse}
+    models = {"forward": scored.trained.forward, "reverse": scored.trained.reverse}
     return [
-        {"gold": outcome.gold.name, "direction": name, "iteration": k, "log_likelihood": value}
+        {"gold": scored.gold.name, "direction": name, "iteration": k, "log_likelihood": value}
         for name, model in models.items()
         if model is not None
         for k, value in enumerate(model.log_likelihoods)
     ]
 
 
-# --- words and pictures
+# --- words and figures
 
 
-def tell(outcome: Outcome) -> str:
-    """What came out, in plain words."""
-    known = f"of its words the tables know {outcome.known.source:.1%} (source) and {outcome.known.target:.1%} (target)"
-    if not outcome.known.enough:
-        return f"{outcome.gold.name}: {known}, too few for an error rate to mean anything."
-    rates = {direction: outcome.score(direction).aer for direction in outcome.tallies}
-    against = [row for row in difference_rows(outcome) if row["against"] in ("forward", "reverse")]
+def in_words(scored: Scored) -> str:
+    """A text's error rates as sentences."""
+    known = f"of its words the tables know {scored.known.source:.1%} (source) and {scored.known.target:.1%} (target)"
+    if not scored.known.enough:
+        return f"{scored.gold.name}: {known}, too few for an error rate to mean anything."
+    rates = {direction: scored.score(direction).aer for direction in scored.tallies}
+    against = [row for row in difference_rows(scored) if row["against"] in ("forward", "reverse")]
     if all(row["high"] < 0 for row in against):
         verdict = "is better than either direction"
     elif all(row["low"] > 0 for row in against):
         verdict = "is worse than either direction"
     else:
         verdict = "is not clearly better than both directions"
-    told = ", ".join(f"{name} {rate:.3f}" for name, rate in rates.items())
+    listed = ", ".join(f"{name} {rate:.3f}" for name, rate in rates.items())
     return (
-        f"{outcome.gold.name}, trained on {outcome.pairs} pairs: {known}. Alignment error rates are {told}: {BEST} "
+        f"{scored.gold.name}, trained on {scored.pairs} pairs: {known}. Alignment error rates are {listed}: {BEST} "
         f"{verdict} (95 % interval over sentences)."
     )
 
 
-def figure(scores: Sequence[Mapping[str, Any]]) -> alt.FacetChart:
-    """Error rates with their intervals, a panel for each gold set."""
+def error_rates(scores: Table) -> alt.FacetChart:
+    """Error rates with their intervals, a panel for each text."""
     base = alt.Chart().encode(y=alt.Y("direction:N", title=None, sort=list(DIRECTIONS)))
     bars = base.mark_rule(strokeWidth=2, color=CONTRAST[1]).encode(
         x=alt.X("aer_low:Q", title="alignment error rate"), x2="aer_high:Q"
@@ -224,30 +246,10 @@ def figure(scores: Sequence[Mapping[str, Any]]) -> alt.FacetChart:
         x=alt.X("aer:Q", title="alignment error rate", scale=alt.Scale(domain=[0, 1])),
         tooltip=["direction:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("aer", "precision", "recall"))],
     )
-    title = "Grow-diag-final-and against either direction"
     chart: alt.FacetChart = (
         alt.layer(bars, dots, data=alt.InlineData(values=[dict(row) for row in scores]))
         .properties(**SIZE)
         .facet(column=alt.Column("gold:N", title=None, header=alt.Header(labelFontSize=12)))
-        .properties(title=alt.TitleParams(title, anchor="start", fontSize=14, color=INK))
+        .properties(title=titled("Grow-diag-final-and against either direction"))
     )
     return chart
-
-
-def notes(order: Order) -> tuple[str, ...]:
-    """What was decided, and what a preset left out."""
-    told = [
-        f"{ITERATIONS} iterations with a NULL word. The Europarl sample ends with the 200 sentences aligned by hand, "
-        "as it is distributed, so its words are all known; the Hansards text does not hold those aligned by hand.",
-        f"Intervals are over the gold's sentences, drawn with replacement {RESAMPLES} times; each text has one table.",
-    ]
-    if order.preset != "quick":
-        told.append(
-            "The Hansards text is lower-cased and tokenised, French contractions are split and accents taken off, so "
-            "that it is spelled as its hand alignments are, of which only case and accents are changed."
-        )
-    if order.preset == "quick":
-        told.append("Quick: the Europarl sample alone.")
-    if order.preset == "reduced":
-        told.append("Reduced: the first tenth of the Hansards.")
-    return tuple(told)

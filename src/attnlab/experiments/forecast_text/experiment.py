@@ -23,8 +23,8 @@ from attnlab.lab.experiment import Figures, Order, Table
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import low_high, over_examples
 from attnlab.measures.agreement import random_baseline, top_agreement
-from attnlab.measures.common_words import COMMON, common_share, common_words
 from attnlab.measures.series import Series, compared
+from attnlab.measures.top import COMMON, common_share, common_words
 from attnlab.pages.charts import COLOURS, INK, titled
 from attnlab.stats.bootstrap import Floats
 from attnlab.theory.forecast import LIKELY, WEAK, verdict_of

@@ -4,18 +4,18 @@ Nothing is trained in the run store: the flow has a closed form, is integrated n
 gradient descent, and the three must agree.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import isfinite
+from typing import Any
 
 import altair as alt
 import numpy as np
 
-from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import Experiment, Order, Result, Table
-from attnlab.pages.charts import COLOURS, CONTRAST, INK, SIZE, curves, panels
-from attnlab.runs.loop import Trained
+from attnlab.lab.claims import Part, Preset, Verdict
+from attnlab.lab.experiment import Experiment, Figures, Table, claim
+from attnlab.lab.outcomes import Runs
+from attnlab.pages.charts import COLOURS, CONTRAST, SIZE, curves, panels, titled
 from attnlab.theory.gated import (
     GATES,
     Gate,
@@ -33,6 +33,10 @@ from attnlab.theory.gated import (
     time_to_one,
 )
 
+# --- settings
+
+BOUNDED: tuple[Gate, ...] = ("sigmoid", "softmax")
+"""Gates that keep p between 0 and 1."""
 UNIFORM = Start(0.0, 0.0, 0.5)
 REVERSED = Start(10.0, -10.0, 0.5)
 RATES = (0.1, 0.05, 0.025)
@@ -42,7 +46,7 @@ INSTANT = 1e-6
 STILL = 1e-4
 """Largest rate of a p that stands still."""
 CLOSE = 1e-3
-"""Largest distance between the threshold found by bisection and its formula."""
+"""Largest distance between the threshold that bisection gives and its formula."""
 GRID: dict[Preset, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "quick": ((-10.0, 0.0, 10.0), (0.05, 0.5, 0.95)),
     "reduced": ((-10.0, -3.0, -1.0, 0.0, 1.0, 3.0, 10.0), (0.05, 0.25, 0.5, 0.75, 0.95)),
@@ -58,21 +62,6 @@ SIZES = tuple(10.0**k for k in range(9))
 """K of the weights -K and 3K."""
 
 
-@dataclass(frozen=True)
-class Toy:
-    """All that the claims are decided on.
-
-    ``uniform`` and ``reversed`` by gate; ``grid``: flows by gate from every start of the grid; ``thresholds``:
-    measured ones of the unbounded flow by p(0); ``low``: losses by K under uniform attention.
-    """
-
-    uniform: Mapping[Gate, Trajectory]
-    reversed: Mapping[Gate, Trajectory]
-    grid: Mapping[Gate, Sequence[Trajectory]]
-    thresholds: Mapping[float, float]
-    low: Mapping[float, float]
-
-
 class GatedToy(Experiment):
     """The blog's two starts, a grid of others, and three kinds of gate."""
 
@@ -80,35 +69,135 @@ class GatedToy(Experiment):
     title = "A classifier of two words and one gate"
     source = "blog"
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:  # noqa: ARG002
-        toy = compute(order.preset)
-        thresholds, returns = threshold_table(toy), return_table()
-        return Result(
-            summary=tell(toy, returns),
-            tables={
-                "curves": curve_table(toy),
-                "agreement": agreement_table(),
-                "thresholds": thresholds,
-                "returns": returns,
-                "low_loss": [{"K": size, "loss": value} for size, value in toy.low.items()],
-            },
-            figures=figures(toy, thresholds, returns),
-            findings=decide(toy),
-            notes=notes(order),
+    # --- measures
+
+    def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained)
+        """Flows by gate from the blog's two starts and from all of the grid; where p turns; losses at p = 0.5."""
+        weights, gates = GRID[self.order.preset]
+        starts = [Start(*start) for start in product(weights, weights, gates)]
+        self.uniform = {gate: flow(UNIFORM, times(2.0 if gate == "unbounded" else 30.0), gate) for gate in GATES}
+        self.reversed = {gate: flow(REVERSED, times(20.0), gate) for gate in GATES}
+        self.grid = {gate: [flow(start, times(3.0), gate) for start in starts] for gate in GATES}
+        self.thresholds = {p: measured_threshold(p) for p in GATE_STARTS}
+        self.low = {size: float(np.subtract(*scores(-size, 3 * size, 0.5))) for size in SIZES}
+
+    # --- rules
+
+    @claim("toy-uniform-start")
+    def uniform_start(self) -> Part:
+        """The effect is the time at which p reaches 1."""
+        way = self.uniform["unbounded"]
+        reached = np.flatnonzero(way.p >= 1)
+        rises = still_then_rising(way)
+        verdict: Verdict = "fails" if not rises else "holds" if len(reached) else "undecided"
+        detail = (
+            f"dp/dtau at the start {first_rate(way):.1e}, then p {'only rises' if rises else 'does not only rise'}; it "
+            + (f"is 1 or more from time {way.time[reached[0]]:.2f}" if len(reached) else "does not reach 1")
+            + f" (exactly {time_to_one(UNIFORM):.4f})."
+        )
+        effect = float(way.time[reached[0]]) if len(reached) else None
+        return Part("beta0 = beta1, p = 0.5", verdict, effect, None, "one deterministic flow", detail)
+
+    @claim("toy-weights-monotone")
+    def weights_monotone(self) -> Part:
+        """The effect is the share of counterexamples."""
+        ways = self.grid["unbounded"]
+        wrong, steps = wrong_moves(ways)
+        detail = f"{wrong} counterexamples in {steps} steps in time with p > 0, from {len(ways)} starts."
+        return Part("grid of starts", "fails" if wrong else "holds", wrong / steps, None, "a grid of starts", detail)
+
+    @claim("toy-reversed-start")
+    def reversed_start(self) -> Iterator[Part]:
+        """The effects are the threshold at p(0) = 0.5, and the last p from the reversed start."""
+        off = max(abs(value - threshold(p)) for p, value in self.thresholds.items())
+        detail = f"At most {off:.1e} from -sqrt(2) p(0) for p(0) = {', '.join(map(str, self.thresholds))}."
+        near: Verdict = "holds" if off <= CLOSE else "fails"
+        yield Part("threshold", near, self.thresholds[0.5], None, "a grid of starts", detail)
+        way = self.reversed["unbounded"]
+        falls, back = bool((np.diff(way.p) < 0).all()), bool((way.p[1:] > way.p[0]).any())
+        verdict: Verdict = "fails" if back or way.p[1] >= way.p[0] else "holds" if falls else "undecided"
+        detail = (
+            f"p = {way.p[0]:g} falls to {way.p[-1]:.2g} by time {way.time[-1]:g}; largest later p {way.p[1:].max():g}."
+        )
+        yield Part("beta0 = 10, beta1 = -10", verdict, float(way.p[-1]), None, "one deterministic flow", detail)
+
+    @claim("toy-softmax-same")
+    def same_in_kind(self) -> Iterator[Part]:
+        """The effect is the share of three signs that are those of the unbounded flow."""
+        for gate in BOUNDED:
+            signs = {
+                "still, then rising": still_then_rising(self.uniform[gate]),
+                "weights monotone": wrong_moves(self.grid[gate])[0] == 0,
+                "falling from the reversed start": bool((np.diff(self.reversed[gate].p) < 0).all()),
+            }
+            last, later = self.uniform[gate], return_time(REVERSED, gate)
+            detail = (
+                "; ".join(f"{name}: {'yes' if good else 'no'}" for name, good in signs.items())
+                + f". From the uniform start p is {last.p[-1]:.3f} at time {last.time[-1]:g}. Unlike the unbounded p "
+                + f"it comes back from every start, from the reversed one after a time of {later:.0e}."
+            )
+            effect = sum(signs.values()) / len(signs)
+            yield Part(gate, "holds" if effect == 1 else "fails", effect, None, "deterministic flows", detail)
+
+    @claim("toy-low-loss-uniform")
+    def low_loss(self) -> Part:
+        """The effect is the lowest loss."""
+        off = max(abs(value + 2 * size) for size, value in self.low.items())
+        detail = f"Loss -2K to {off:.0e} for K from {min(self.low):g} to {max(self.low):g}, with p = 0.5."
+        verdict: Verdict = "holds" if off <= 1e-9 else "fails"
+        return Part("beta0 = -K, beta1 = 3K", verdict, min(self.low.values()), None, "a grid of K", detail)
+
+    # --- tables, figures, words
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "curves": self.flows(),
+            "agreement": agreement_table(),
+            "thresholds": [*self.turning_points(), *returning_points()],
+            "returns": return_table(),
+            "low_loss": [{"K": size, "loss": value} for size, value in self.low.items()],
+        }
+
+    def flows(self) -> list[dict[str, Any]]:
+        """The flows from the blog's two starts, for each gate, as (start, gate, time, quantity, value)."""
+        return [
+            {"start": name, "gate": gate, "time": float(time), "what": what, "value": float(value)}
+            for name, ways in (("uniform", self.uniform), ("reversed", self.reversed))
+            for gate, way in ways.items()
+            for what, values in (("beta0", way.beta0), ("beta1", way.beta1), ("p", way.p), ("loss", way.loss))
+            for time, value in zip(way.time, values, strict=True)
+        ]
+
+    def turning_points(self) -> list[dict[str, Any]]:
+        """Thresholds in D(0) by p(0) below which the unbounded p never comes back."""
+        return [
+            {"gate": "unbounded", "p": p, "horizon": None, "measured": value, "formula": threshold(p)}
+            for p, value in self.thresholds.items()
+        ]
+
+    def figures(self) -> Figures:
+        return figures(self.flows(), self.turning_points(), return_table())
+
+    def summary(self) -> str:
+        sigmoid, softmax = (return_time(REVERSED, gate) for gate in BOUNDED)
+        return (
+            f"From the uniform start p stands still at first, then rises and passes 1 at time "
+            f"{time_to_one(UNIFORM):.3f}. From p = 0.5 it comes back only if beta1 - beta0 is above "
+            f"{self.thresholds[0.5]:.4f} (exactly -sqrt(2) p); from the blog's reversed start, at -20, it never does. "
+            f"Behind a sigmoid or softmax p always comes back, but from there only after a time of {sigmoid:.0e} "
+            f"(sigmoid) or {softmax:.0e} (softmax). At p = 0.5 the weights alone bring the loss to "
+            f"{min(self.low.values()):.0e} and as low as one likes."
         )
 
-
-def compute(preset: Preset) -> Toy:
-    """Everything the claims are decided on, at a preset."""
-    weights, gates = GRID[preset]
-    starts = [Start(*start) for start in product(weights, weights, gates)]
-    return Toy(
-        uniform={gate: flow(UNIFORM, times(2.0 if gate == "unbounded" else 30.0), gate) for gate in GATES},
-        reversed={gate: flow(REVERSED, times(20.0), gate) for gate in GATES},
-        grid={gate: [flow(start, times(3.0), gate) for start in starts] for gate in GATES},
-        thresholds={p: measured_threshold(p) for p in GATE_STARTS},
-        low={size: float(np.subtract(*scores(-size, 3 * size, 0.5))) for size in SIZES},
-    )
+    def notes(self) -> list[str]:
+        weights, gates = GRID[self.order.preset]
+        return [
+            "The loss is L = s_0 - s_1 = p (beta0 - beta1); the blog's label of it, s_1 - s_0, has the sign the other "
+            "way.",
+            "The unbounded p reaches 1 where p >= 1, as the blog says; nothing holds it there.",
+            "Everything is deterministic: effects have no interval.",
+            f"{self.order.preset}: {len(weights) ** 2 * len(gates)} starts in the grid.",
+        ]
 
 
 def times(until: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -116,26 +205,12 @@ def times(until: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.concatenate([[0.0, INSTANT], np.linspace(0, until, 201)[1:]])
 
 
-# --- claims
-
-
-def decide(toy: Toy) -> tuple[Finding, ...]:
-    """The verdicts; `claims.toml` says the rules in words."""
-    return (
-        Finding("toy-uniform-start", (uniform_start(toy.uniform["unbounded"]),)),
-        Finding("toy-weights-monotone", (weights_monotone(toy.grid["unbounded"]),)),
-        Finding("toy-reversed-start", (turning_point(toy.thresholds), falls_for_good(toy.reversed["unbounded"]))),
-        Finding("toy-softmax-same", tuple(same_in_kind(toy, gate) for gate in ("sigmoid", "softmax"))),
-        Finding("toy-low-loss-uniform", (low_loss(toy.low),)),
-    )
-
-
 def first_rate(way: Trajectory) -> float:
     """How fast p moves within the first instant."""
     return float((way.p[1] - way.p[0]) / (way.time[1] - way.time[0]))
 
 
-def stands_still_then_rises(way: Trajectory) -> bool:
+def still_then_rising(way: Trajectory) -> bool:
     """Whether p has no rate at the start and rises at every later time while the weights separate."""
     return abs(first_rate(way)) < STILL and bool((np.diff(way.p[1:]) > 0).all() and (np.diff(way.margin) > 0).all())
 
@@ -151,82 +226,7 @@ def wrong_moves(ways: Sequence[Trajectory]) -> tuple[int, int]:
     return wrong, steps
 
 
-def uniform_start(way: Trajectory) -> Part:
-    """Holds if p stands still at first, then only rises, and reaches 1; the effect is when it does."""
-    reached = np.flatnonzero(way.p >= 1)
-    rises = stands_still_then_rises(way)
-    verdict: Verdict = "fails" if not rises else "holds" if len(reached) else "undecided"
-    detail = (
-        f"dp/dtau at the start {first_rate(way):.1e}, then p {'only rises' if rises else 'does not only rise'}; it "
-        + (f"is 1 or more from time {way.time[reached[0]]:.2f}" if len(reached) else "does not reach 1")
-        + f" (exactly {time_to_one(UNIFORM):.4f})."
-    )
-    effect = float(way.time[reached[0]]) if len(reached) else None
-    return Part("beta0 = beta1, p = 0.5", verdict, effect, None, "one deterministic flow", detail)
-
-
-def weights_monotone(ways: Sequence[Trajectory]) -> Part:
-    """Holds without a counterexample; the effect is their share."""
-    wrong, steps = wrong_moves(ways)
-    detail = f"{wrong} counterexamples in {steps} steps in time with p > 0, from {len(ways)} starts."
-    return Part("grid of starts", "fails" if wrong else "holds", wrong / steps, None, "a grid of starts", detail)
-
-
-def turning_point(measured: Mapping[float, float]) -> Part:
-    """Holds if the threshold found by bisection is the formula's at every p(0); the effect is that at p(0) = 0.5."""
-    off = max(abs(value - threshold(p)) for p, value in measured.items())
-    detail = f"At most {off:.1e} from -sqrt(2) p(0) for p(0) = {', '.join(map(str, measured))}."
-    return Part("threshold", "holds" if off <= CLOSE else "fails", measured[0.5], None, "a grid of starts", detail)
-
-
-def falls_for_good(way: Trajectory) -> Part:
-    """Holds if p falls at every time from the reversed start; fails if it ever comes back above its start."""
-    falls = bool((np.diff(way.p) < 0).all())
-    back = bool((way.p[1:] > way.p[0]).any())
-    verdict: Verdict = "fails" if back or way.p[1] >= way.p[0] else "holds" if falls else "undecided"
-    detail = f"p = {way.p[0]:g} falls to {way.p[-1]:.2g} by time {way.time[-1]:g}; largest later p {way.p[1:].max():g}."
-    return Part("beta0 = 10, beta1 = -10", verdict, float(way.p[-1]), None, "one deterministic flow", detail)
-
-
-def same_in_kind(toy: Toy, gate: Gate) -> Part:
-    """Holds if three signs are those of the unbounded flow; the effect is their share."""
-    wrong, _ = wrong_moves(toy.grid[gate])
-    turned = toy.reversed[gate]
-    signs = {
-        "still, then rising": stands_still_then_rises(toy.uniform[gate]),
-        "weights monotone": wrong == 0,
-        "falling from the reversed start": bool((np.diff(turned.p) < 0).all()),
-    }
-    later = return_time(REVERSED, gate)
-    detail = (
-        "; ".join(f"{name}: {'yes' if good else 'no'}" for name, good in signs.items())
-        + f". From the uniform start p is {toy.uniform[gate].p[-1]:.3f} at time {toy.uniform[gate].time[-1]:g}. Unlike "
-        + f"the unbounded p it comes back from every start, from the reversed one after a time of {later:.0e}."
-    )
-    effect = sum(signs.values()) / len(signs)
-    return Part(gate, "holds" if effect == 1 else "fails", effect, None, "deterministic flows", detail)
-
-
-def low_loss(losses: Mapping[float, float]) -> Part:
-    """Holds if the loss is -2K for every K; the effect is the lowest."""
-    off = max(abs(value + 2 * size) for size, value in losses.items())
-    detail = f"Loss -2K to {off:.0e} for K from {min(losses):g} to {max(losses):g}, with p = 0.5."
-    verdict: Verdict = "holds" if off <= 1e-9 else "fails"
-    return Part("beta0 = -K, beta1 = 3K", verdict, min(losses.values()), None, "a grid of K", detail)
-
-
-# --- tables and words
-
-
-def curve_table(toy: Toy) -> Table:
-    """The flows from the blog's two starts, for each gate, as (start, gate, time, quantity, value)."""
-    return [
-        {"start": name, "gate": gate, "time": float(time), "what": what, "value": float(value)}
-        for name, ways in (("uniform", toy.uniform), ("reversed", toy.reversed))
-        for gate, way in ways.items()
-        for what, values in (("beta0", way.beta0), ("beta1", way.beta1), ("p", way.p), ("loss", way.loss))
-        for time, value in zip(way.time, values, strict=True)
-    ]
+# --- tables
 
 
 def agreement_table() -> Table:
@@ -245,18 +245,18 @@ def agreement_table() -> Table:
     return table
 
 
-def threshold_table(toy: Toy) -> Table:
-    """Thresholds in D(0) by p(0): the unbounded one for good; behind a gate, those of coming back within a horizon."""
-    table: list[dict[str, object]] = [
-        {"gate": "unbounded", "p": p, "horizon": None, "measured": value, "formula": threshold(p)}
-        for p, value in toy.thresholds.items()
+def returning_points() -> Table:
+    """Thresholds in D(0) by p(0) below which a p behind a gate does not come back within a horizon."""
+    return [
+        {
+            "gate": gate,
+            "p": p,
+            "horizon": horizon,
+            "measured": measured_threshold(p, gate, horizon=horizon, precision=1e-4),
+            "formula": threshold_within(p, horizon, gate),
+        }
+        for gate, p, horizon in product(BOUNDED, GATE_STARTS, HORIZONS)
     ]
-    for gate in ("sigmoid", "softmax"):
-        for p, horizon in product(GATE_STARTS, HORIZONS):
-            found = measured_threshold(p, gate, horizon=horizon, precision=1e-4)
-            exact = threshold_within(p, horizon, gate)
-            table.append({"gate": gate, "p": p, "horizon": horizon, "measured": found, "formula": exact})
-    return table
 
 
 def return_table() -> Table:
@@ -276,35 +276,12 @@ def return_table() -> Table:
     return table
 
 
-def tell(toy: Toy, returns: Table) -> str:
-    """The result in plain words."""
-    late = {row["gate"]: row["back_at"] for row in returns if row["margin"] == REVERSED.margin}
-    return (
-        f"From the uniform start p stands still at first, then rises and passes 1 at time {time_to_one(UNIFORM):.3f}. "
-        f"From p = 0.5 it comes back only if beta1 - beta0 is above {toy.thresholds[0.5]:.4f} (exactly -sqrt(2) p); "
-        f"from the blog's reversed start, at -20, it never does. Behind a sigmoid or softmax p always comes back, but "
-        f"from there only after a time of {late['sigmoid']:.0e} (sigmoid) or {late['softmax']:.0e} (softmax). At p = "
-        f"0.5 the weights alone bring the loss to {min(toy.low.values()):.0e} and as low as one likes."
-    )
-
-
-def notes(order: Order) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    weights, gates = GRID[order.preset]
-    return (
-        "The loss is L = s_0 - s_1 = p (beta0 - beta1); the blog's label of it, s_1 - s_0, has the sign the other way.",
-        "The unbounded p reaches 1 where p >= 1, as the blog says; nothing holds it there.",
-        "Everything is deterministic: effects have no interval.",
-        f"{order.preset}: {len(weights) ** 2 * len(gates)} starts in the grid.",
-    )
-
-
 # --- figures
 
 
-def figures(toy: Toy, thresholds: Table, returns: Table) -> dict[str, alt.TopLevelMixin]:
+def figures(flows: Table, thresholds: Table, returns: Table) -> Figures:
     """Parameters through time from both starts, p around the threshold, and when p is back."""
-    table = [row for row in curve_table(toy) if row["what"] != "loss"]
+    table = [row for row in flows if row["what"] != "loss"]
     drawn: dict[str, alt.TopLevelMixin] = {}
     for name, until in (("uniform", 2.0), ("reversed", 1.0)):
         drawn[name] = panels(
@@ -338,7 +315,7 @@ def figures(toy: Toy, thresholds: Table, returns: Table) -> dict[str, alt.TopLev
         title="p from 0.5, for beta1 - beta0 between -1.4 and 0",
     )
     drawn["threshold"] = dots(
-        [row for row in thresholds if row["horizon"] is None],
+        thresholds,
         x=alt.X("p:Q", title="p at the start"),
         y=alt.Y("measured:Q", title="threshold in beta1 - beta0"),
         title="Below it the unbounded p never comes back",
@@ -382,6 +359,6 @@ def dots(rows: Table, *, x: alt.X, y: alt.Y, title: str) -> alt.Chart:
                 legend=alt.Legend(orient="top"),
             ),
         )
-        .properties(**SIZE, title=alt.TitleParams(title, anchor="start", fontSize=14, color=INK))
+        .properties(**SIZE, title=titled(title))
     )
     return chart

@@ -4,32 +4,34 @@ Measured by automatic differentiation at random starts of growing size d, on cor
 than their vocabularies. Nothing is trained in the run store.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import altair as alt
 import numpy as np
 
-from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.experiments.init_derivative.proxy_starts import (
     ADAM_RATE,
     FLOW_RATE,
     MULTI30K,
     TRAINED_SIZE,
-    Measured,
+    RandomStart,
     compare_tables,
     follow,
     informative,
     make_corpora,
-    measure,
     random_corpora,
+    start,
 )
-from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import Experiment, Order, Result, Table
+from attnlab.lab.claims import Part, Preset, Verdict
+from attnlab.lab.experiment import Experiment, Figures, Table, claim
+from attnlab.lab.outcomes import Runs
+from attnlab.lab.rules import between
 from attnlab.models.proxy import Optimiser
 from attnlab.pages.charts import COLOURS, CONTRAST, INK, SIZE, curves, panels
-from attnlab.runs.loop import Trained
 from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.theory.initial_derivative import proxy_table
+
+# --- settings
 
 OPTIMISERS: tuple[Optimiser, ...] = ("sgd", "adam")
 SEEDS: dict[Preset, int] = {"quick": 5, "reduced": 10, "paper": 20}
@@ -43,7 +45,7 @@ SMALL = 16
 STEPS: dict[Preset, int] = {"quick": 300, "reduced": 1000, "paper": 3000}
 TRAINED_SEEDS: dict[Preset, int] = {"quick": 3, "reduced": 5, "paper": 5}
 SLOPE = (-0.6, -0.4)
-"""Where the slope of log error against log d must lie to be called -1/2."""
+"""The slopes of log error against log d that count as -1/2."""
 FACTOR = 0.05
 """Largest relative distance of the fitted factor from 1/|O|."""
 EQUAL = 1e-12
@@ -60,140 +62,164 @@ class InitDerivative(Experiment):
     title = "What the bag-of-words proxy learns first"
     source = "P3 4.1, 4.2, A.2"
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:  # noqa: ARG002
-        corpora = make_corpora(order.preset)
-        seeds = order.first(range(SEEDS[order.preset]))
-        sizes = (SMALL, *SIZES[order.preset])
-        starts = [measure(name, c, size, seed) for name, c in corpora.items() for size in sizes for seed in seeds]
-        trained = order.first(range(TRAINED_SEEDS[order.preset]))
-        ranks = [
+    # --- measures
+
+    def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained in the store)
+        """The derivative at random starts, C against theta through training, and two ways to the table C."""
+        preset, seeds = self.order.preset, self.seeds()
+        self.corpora = make_corpora(preset)
+        sizes = (SMALL, *SIZES[preset])
+        self.starts = [
+            start(name, pairs, size, seed)
+            for name, pairs in self.corpora.items()
+            for size in sizes
+            for seed in seeds["starts"]
+        ]
+        self.rankings = [
             row
-            for name, pairs in corpora.items()
+            for name, pairs in self.corpora.items()
             if informative(proxy_table(pairs))
             for optimiser in OPTIMISERS
-            for seed in trained
-            for row in follow(name, pairs, optimiser, seed, STEPS[order.preset])
+            for seed in seeds["training"]
+            for row in follow(name, pairs, optimiser, seed, STEPS[preset])
         ]
-        equal = [compare_tables(name, pairs) for name, pairs in (corpora | random_corpora()).items()]
-        spans = span_table(ranks)
-        return Result(
-            summary=tell(starts, spans),
-            tables={
-                "starts": [start.row() for start in starts],
-                "errors": error_table(starts),
-                "tables": equal,
-                "rankings": ranks,
-                "spans": spans,
-            },
-            figures=figures(starts, ranks),
-            findings=decide(starts, equal),
-            notes=notes(order, corpora),
-            seeds={"starts": seeds, "training": trained},
+        self.equal = [compare_tables(name, pairs) for name, pairs in (self.corpora | random_corpora()).items()]
+
+    def seeds(self) -> dict[str, list[int]]:
+        counts = {"starts": SEEDS[self.order.preset], "training": TRAINED_SEEDS[self.order.preset]}
+        return {role: self.order.first(range(count)) for role, count in counts.items()}
+
+    # --- rules
+
+    @claim("counts-equal")
+    def tables_are_equal(self) -> Iterator[Part]:
+        """The effect is the largest relative distance on any corpus."""
+        for way, name in (("equation_13", "equation 13"), ("gradient", "gradient of the loss")):
+            worst = max(self.equal, key=lambda row: row[way])
+            detail = (
+                f"Largest distance {worst[way]:.0e} of the largest entry ({worst['corpus']}), over {len(self.equal)} "
+                "corpora."
+            )
+            yield Part(name, "holds" if worst[way] <= EQUAL else "fails", worst[way], None, "corpora", detail)
+
+    @claim("derivative-logits")
+    def logits_fall_in_line(self) -> Iterator[Part]:
+        """The effect is the slope of the logits' error."""
+        for name, group in by_corpus(self.starts).items():
+            fitted = slopes(group, "logits")
+            interval = bootstrap_interval(fitted)
+            largest = [one for one in group if one.size == max(one.size for one in group)]
+            relative = np.mean([one.logits / one.limit if one.limit else one.logits for one in largest])
+            detail = (
+                f"Slope {np.mean(fitted):.3f} over {len(fitted)} seeds; at d = {largest[0].size} the error is "
+                f"{relative:.3g} "
+                + ("of the limit" if largest[0].limit else "(the limit is 0)")
+                + f", {np.mean([one.logits / one.expected for one in largest]):.2f} of what is expected."
+            )
+            yield Part(name, between(interval, *SLOPE), float(np.mean(fitted)), interval, "seeds", detail)
+
+    @claim("derivative-probabilities")
+    def probabilities_have_the_factor(self) -> Iterator[Part]:
+        """The effect is the factor times |O| at the largest d; corpora whose limit is 0 have none."""
+        for name, group in by_corpus(self.starts).items():
+            top = max(one.size for one in group)
+            factors = [one.factor for one in group if one.size == top and one.factor is not None]
+            if not factors:
+                continue
+            interval, fitted = bootstrap_interval(factors), slopes(group, "probabilities")
+            slope_interval = bootstrap_interval(fitted)
+            verdicts = {between(interval, 1 - FACTOR, 1 + FACTOR), between(slope_interval, *SLOPE)}
+            verdict: Verdict = "fails" if "fails" in verdicts else "holds" if verdicts == {"holds"} else "undecided"
+            detail = f"{np.mean(factors):.4f} / |O| at d = {top}; slope of the error {np.mean(fitted):.3f}" + (
+                f" ({slope_interval[0]:.3f} to {slope_interval[1]:.3f})." if slope_interval else "."
+            )
+            yield Part(name, verdict, float(np.mean(factors)), interval, "seeds", detail)
+
+    # --- tables, figures, words
+
+    def tables(self) -> Mapping[str, Table]:
+        return {
+            "starts": [dict(vars(one)) for one in self.starts],
+            "errors": error_table(self.starts),
+            "tables": self.equal,
+            "rankings": self.rankings,
+            "spans": span_table(self.rankings),
+        }
+
+    def figures(self) -> Figures:
+        return figures(error_table(self.starts), self.rankings)
+
+    def summary(self) -> str:
+        sentences = [
+            f"{name}: error of the logits' derivative falls like d^{np.mean(slopes(group, 'logits')):.2f}."
+            for name, group in by_corpus(self.starts).items()
+        ]
+        for row in span_table(self.rankings):
+            span = (
+                f"from step {row['predicts_from']} to {row['predicts_until']} of {row['steps']}"
+                if row["predicts_from"] is not None
+                else "at no step"
+            )
+            sentences.append(
+                f"{row['corpus']}, {row['optimiser']}: C predicts theta's ranking (rank correlation {PREDICTS} or "
+                f"more) {span}; theta's first word is C's in {row['peak_top']:.0%} at best, about as often to step "
+                f"{row['top_until']}, and in {row['last_top']:.0%} at the end."
+            )
+        return " ".join(sentences)
+
+    def notes(self) -> list[str]:
+        preset = self.order.preset
+        missing = (
+            [] if MULTI30K in self.corpora else ["Multi30k was left out: ATTNLAB_DATA names no folder that holds it."]
         )
+        return [
+            "The paper's equation 12 leaves out 1/|O| of the softmax's derivative at a uniform start.",
+            "Permutations have a limit of 0: their error is an absolute one, and no factor can be fitted.",
+            f"d = {SMALL} is measured but not part of the slopes.",
+            f"Rankings: d = {TRAINED_SIZE}, full batches; sgd at {FLOW_RATE} / (largest singular value of C - row "
+            f"mean): the gradient flow in small steps; Adam at {ADAM_RATE}.",
+            f"{preset}: {SEEDS[preset]} starts for each d; {TRAINED_SEEDS[preset]} trainings of {STEPS[preset]} steps.",
+            *missing,
+        ]
 
 
-# --- claims
-
-
-def decide(starts: Sequence[Measured], equal: Table) -> tuple[Finding, ...]:
-    """The verdicts; `claims.toml` says the rules in words."""
-    groups = group(starts)
-    return (
-        Finding("counts-equal", tuple(same_table(equal, way) for way in ("equation_13", "gradient"))),
-        Finding("derivative-logits", tuple(shrinks(name, runs) for name, runs in groups.items())),
-        Finding(
-            "derivative-probabilities",
-            tuple(has_factor(name, runs) for name, runs in groups.items() if runs[0].factor is not None),
-        ),
-    )
-
-
-def group(starts: Sequence[Measured]) -> dict[str, list[Measured]]:
+def by_corpus(starts: Sequence[RandomStart]) -> dict[str, list[RandomStart]]:
     """Starts by corpus, without those too small for the slope."""
-    groups: dict[str, list[Measured]] = {}
-    for start in starts:
-        if start.size > SMALL:
-            groups.setdefault(start.corpus, []).append(start)
+    groups: dict[str, list[RandomStart]] = {}
+    for one in starts:
+        if one.size > SMALL:
+            groups.setdefault(one.corpus, []).append(one)
     return groups
 
 
-def slopes(runs: Sequence[Measured], what: str) -> list[float]:
+def slopes(group: Sequence[RandomStart], what: str) -> list[float]:
     """For each seed, the slope of log distance against log d."""
-    found = []
-    for seed in dict.fromkeys(run.seed for run in runs):
-        own = [run for run in runs if run.seed == seed]
-        sizes, distances = np.log([run.size for run in own]), np.log([getattr(run, what) for run in own])
-        found.append(float(np.polyfit(sizes, distances, 1)[0]))
-    return found
+    fitted = []
+    for seed in dict.fromkeys(one.seed for one in group):
+        own = [one for one in group if one.seed == seed]
+        sizes, distances = np.log([one.size for one in own]), np.log([getattr(one, what) for one in own])
+        fitted.append(float(np.polyfit(sizes, distances, 1)[0]))
+    return fitted
 
 
-def within(interval: tuple[float, float] | None, bounds: tuple[float, float]) -> Verdict:
-    """Holds if the interval lies inside the bounds, fails if it lies outside."""
-    if interval is None:
-        return "undecided"
-    if bounds[0] <= interval[0] and interval[1] <= bounds[1]:
-        return "holds"
-    return "fails" if interval[1] < bounds[0] or bounds[1] < interval[0] else "undecided"
+# --- tables
 
 
-def same_table(equal: Table, way: str) -> Part:
-    """Holds if the tables are equal on every corpus; the effect is the largest relative distance."""
-    worst = max(equal, key=lambda row: row[way])
-    name = "equation 13" if way == "equation_13" else "gradient of the loss"
-    detail = f"Largest distance {worst[way]:.0e} of the largest entry ({worst['corpus']}), over {len(equal)} corpora."
-    return Part(name, "holds" if worst[way] <= EQUAL else "fails", worst[way], None, "corpora", detail)
-
-
-def shrinks(name: str, runs: Sequence[Measured]) -> Part:
-    """Holds if the logits' error falls like d^-1/2: the slope's interval over seeds within -0.5 +- 0.1."""
-    found = slopes(runs, "logits")
-    interval = bootstrap_interval(found)
-    largest = [run for run in runs if run.size == max(run.size for run in runs)]
-    relative = np.mean([run.logits / run.limit if run.limit else run.logits for run in largest])
-    detail = (
-        f"Slope {np.mean(found):.3f} over {len(found)} seeds; at d = {largest[0].size} the error is {relative:.3g} "
-        + ("of the limit" if largest[0].limit else "(the limit is 0)")
-        + f", {np.mean([run.logits / run.expected for run in largest]):.2f} of what is expected."
-    )
-    return Part(name, within(interval, SLOPE), float(np.mean(found)), interval, "seeds", detail)
-
-
-def has_factor(name: str, runs: Sequence[Measured]) -> Part:
-    """Holds if the factor is 1/|O| within 5 % at the largest d and the error falls like d^-1/2.
-
-    The effect is the factor times |O|.
-    """
-    top = max(run.size for run in runs)
-    factors = [run.factor for run in runs if run.size == top and run.factor is not None]
-    interval = bootstrap_interval(factors)
-    found = slopes(runs, "probabilities")
-    slope_interval = bootstrap_interval(found)
-    verdicts = {within(interval, (1 - FACTOR, 1 + FACTOR)), within(slope_interval, SLOPE)}
-    verdict: Verdict = "fails" if "fails" in verdicts else "holds" if verdicts == {"holds"} else "undecided"
-    detail = f"{np.mean(factors):.4f} / |O| at d = {top}; slope of the error {np.mean(found):.3f}" + (
-        f" ({slope_interval[0]:.3f} to {slope_interval[1]:.3f})." if slope_interval else "."
-    )
-    return Part(name, verdict, float(np.mean(factors)), interval, "seeds", detail)
-
-
-# --- tables and words
-
-
-def error_table(starts: Sequence[Measured]) -> Table:
+def error_table(starts: Sequence[RandomStart]) -> Table:
     """Means over seeds by corpus and d."""
     table = []
-    for corpus, size in dict.fromkeys((start.corpus, start.size) for start in starts):
-        runs = [start for start in starts if (start.corpus, start.size) == (corpus, size)]
-        limit = runs[0].limit
+    for corpus, size in dict.fromkeys((one.corpus, one.size) for one in starts):
+        group = [one for one in starts if (one.corpus, one.size) == (corpus, size)]
+        limit = group[0].limit
         table.append(
             {
                 "corpus": corpus,
                 "size": size,
-                "seeds": len(runs),
-                "distance": float(np.mean([run.logits for run in runs])),
-                "expected": runs[0].expected,
-                "relative": float(np.mean([run.logits / limit for run in runs])) if limit else None,
-                "factor": float(np.mean([run.factor for run in runs if run.factor is not None])) if limit else None,
+                "seeds": len(group),
+                "distance": float(np.mean([one.logits for one in group])),
+                "expected": group[0].expected,
+                "relative": float(np.mean([one.logits / limit for one in group])) if limit else None,
+                "factor": float(np.mean([one.factor for one in group if one.factor is not None])) if limit else None,
             }
         )
     return table
@@ -235,48 +261,12 @@ def span_table(ranks: Table) -> Table:
     return table
 
 
-def tell(starts: Sequence[Measured], spans: Table) -> str:
-    """The result in plain words."""
-    sentences = []
-    for name, runs in group(starts).items():
-        sentences.append(f"{name}: error of the logits' derivative falls like d^{np.mean(slopes(runs, 'logits')):.2f}.")
-    for row in spans:
-        span = (
-            f"from step {row['predicts_from']} to {row['predicts_until']} of {row['steps']}"
-            if row["predicts_from"] is not None
-            else "at no step"
-        )
-        sentences.append(
-            f"{row['corpus']}, {row['optimiser']}: "
-            f"C predicts theta's ranking (rank correlation {PREDICTS} or more) {span}"
-            f"; theta's first word is C's in {row['peak_top']:.0%} at best, about as often to step {row['top_until']}, "
-            f"and in {row['last_top']:.0%} at the end."
-        )
-    return " ".join(sentences)
-
-
-def notes(order: Order, corpora: Mapping[str, SentencePairs]) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    told = [
-        "The paper's equation 12 leaves out 1/|O| of the softmax's derivative at a uniform start.",
-        "Permutations have a limit of 0: their error is an absolute one, and no factor can be fitted.",
-        f"d = {SMALL} is measured but not part of the slopes.",
-        f"Rankings: d = {TRAINED_SIZE}, full batches; sgd at {FLOW_RATE} / (largest singular value of C - row mean): "
-        f"the gradient flow in small steps; Adam at {ADAM_RATE}.",
-        f"{order.preset}: {SEEDS[order.preset]} starts for each d; {TRAINED_SEEDS[order.preset]} trainings of "
-        f"{STEPS[order.preset]} steps.",
-    ]
-    if MULTI30K not in corpora:
-        told.append("Multi30k was left out: ATTNLAB_DATA names no folder that holds it.")
-    return tuple(told)
-
-
 # --- figures
 
 
-def figures(starts: Sequence[Measured], ranks: Table) -> dict[str, alt.TopLevelMixin]:
+def figures(errors: Table, rankings: Table) -> Figures:
     """Error against d, and rankings through training."""
-    base = alt.Chart(alt.InlineData(values=[dict(row) for row in error_table(starts)])).encode(
+    base = alt.Chart(alt.InlineData(values=[dict(row) for row in errors])).encode(
         x=alt.X("size:Q", title="d", scale=alt.Scale(type="log")),
         color=alt.Color("corpus:N", title=None, scale=alt.Scale(range=list(COLOURS))),
     )
@@ -286,8 +276,8 @@ def figures(starts: Sequence[Measured], ranks: Table) -> dict[str, alt.TopLevelM
         **SIZE,
         title=alt.TitleParams("Logits' derivative (points) and what is expected (lines)", anchor="start", color=INK),
     )
-    rankings = panels(
-        [{**row, "step": row["step"] + 1, "run": f"{row['optimiser']} {row['seed']}"} for row in ranks],
+    ranked = panels(
+        [{**row, "step": row["step"] + 1, "run": f"{row['optimiser']} {row['seed']}"} for row in rankings],
         column="corpus",
         layer=curves(
             x="step",
@@ -301,4 +291,4 @@ def figures(starts: Sequence[Measured], ranks: Table) -> dict[str, alt.TopLevelM
         ).encode(x=alt.X("step:Q", title="updates + 1", scale=alt.Scale(type="log"))),
         title="How well C predicts θ's ranking",
     )
-    return {"error": error, "rankings": rankings}
+    return {"error": error, "rankings": ranked}

@@ -89,7 +89,7 @@ def random_corpora() -> dict[str, SentencePairs]:
 
 
 def compact(pairs: SentencePairs) -> SentencePairs:
-    """The same pairs with only the words that stand in them."""
+    """The same pairs with only the words that occur in them."""
     source, renamed_source = np.unique(pairs.source, return_inverse=True)
     target, renamed_target = np.unique(pairs.target, return_inverse=True)
     return SentencePairs(
@@ -115,7 +115,7 @@ def informative(table: Floats) -> bool:
 
 
 @dataclass(frozen=True)
-class Measured:
+class RandomStart:
     """The derivative at one random start.
 
     ``logits`` and ``probabilities``: distances to their limits. ``limit``: size of the logits' limit, 0 for
@@ -132,11 +132,8 @@ class Measured:
     probabilities: float
     factor: float | None
 
-    def row(self) -> dict[str, Any]:
-        return dict(vars(self))
 
-
-def measure(corpus: str, pairs: SentencePairs, size: int, seed: int) -> Measured:
+def start(corpus: str, pairs: SentencePairs, size: int, seed: int) -> RandomStart:
     """The derivative of logits and probabilities under gradient flow at a random start."""
     table = proxy_table(pairs)
     inputs, outputs = table.shape
@@ -146,7 +143,7 @@ def measure(corpus: str, pairs: SentencePairs, size: int, seed: int) -> Measured
         theta = probabilities_derivative(model.embedding @ model.weight.T, derivative).numpy()
     limit = limit_logits(table) if informative(table) else np.zeros_like(table)
     square = float((limit**2).sum())
-    return Measured(
+    return RandomStart(
         corpus=corpus,
         size=size,
         seed=seed,

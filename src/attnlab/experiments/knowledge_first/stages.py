@@ -2,7 +2,12 @@
 or late that is against the other.
 
 Steps are read by rank, the one scale that the two share: a field has got there once the right position is its largest
-in at least half of the cases. Half heights, where each is measured against its own, stand beside it.
+in at least half of the cases. Half heights, where each is measured against its own, are kept beside it.
+
+In labelled texts no position is right by itself. There a text's right position is where the same field of the same run
+is largest at its evaluation of highest validation accuracy. So each field is measured against its own end, by one rule,
+and both get there in every run; which of them had settled earlier is the question. How often the probe is already at
+attention's end, and attention at the probe's, is kept beside it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +16,16 @@ from math import log
 from typing import Literal, get_args
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.special import expit
 
+from attnlab.families.texts.problem import relative_entropy
+from attnlab.families.texts.reading import stored_field
+from attnlab.fields import ScoreField
+from attnlab.lab.experiment import Table
+from attnlab.lab.outcomes import Outcome
+from attnlab.measures.agreement import top_agreement
 from attnlab.runs.loop import Trained
 
 Field = Literal["probe", "attention"]
@@ -25,6 +38,10 @@ ENDED = 0.9
 """Share of its highest accuracy at which a field's rise has ended."""
 NEAR_UNIFORM = 0.95
 """Entropy, as a share of its largest, above which a field counts as near uniform."""
+TOP_ONE = 1e-3
+"""A share of positions so small that of any text it is one position."""
+COLUMNS: dict[Field, str] = {"probe": "gamma", "attention": "alpha"}
+"""The fields as runs on texts keep them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +88,7 @@ class Course:
 
     @property
     def attention_begins(self) -> int | None:
-        """The evaluation behind the last one, before attention gets there, whose accuracy is at most twice chance."""
+        """The evaluation after the last one, before attention gets there, whose accuracy is at most twice chance."""
         if (reached := self.reached("attention")) is None:
             return None
         before = self.steps < reached
@@ -126,21 +143,17 @@ class Course:
         return int(self.steps[there.argmax()]) if there.any() else None
 
 
-def row_course(setting: str, seed: int, run: Trained, positions: int) -> Course:
+def row_course(outcome: Outcome, positions: int) -> Course:
     """From a run whose task knows the right position, and whose rows say it; ``positions``: those of an input."""
-
-    def column(name: str) -> Floats:
-        return np.array([row[name] for row in run.rows], dtype=np.float64)
-
     return Course(
-        setting,
-        seed,
-        run.id,
-        steps=column("step").astype(np.int64),
-        top={field: column(f"{field}_accuracy") for field in FIELDS},
-        mean={field: column(f"{field}_mean") for field in FIELDS},
-        entropy={field: column(f"{field}_entropy") / log(positions) for field in FIELDS},
-        accuracy=column("accuracy"),
+        outcome.setting,
+        outcome.seed,
+        outcome.run.id,
+        steps=outcome.column("step").astype(np.int64),
+        top={field: outcome.column(f"{field}_accuracy") for field in FIELDS},
+        mean={field: outcome.column(f"{field}_mean") for field in FIELDS},
+        entropy={field: outcome.column(f"{field}_entropy") / log(positions) for field in FIELDS},
+        accuracy=outcome.column("accuracy"),
         chance=1 / positions,
     )
 
@@ -149,3 +162,95 @@ def median(values: Sequence[float | None]) -> float | None:
     """Of those that are there; None of none."""
     there = [value for value in values if value is not None]
     return float(np.median(there)) if there else None
+
+
+# --- texts
+
+
+def text_course(outcome: Outcome) -> Course:
+    """The course of a classifier's run, read from the fields that its evaluations kept."""
+    run = outcome.run
+    assert run.run is not None
+    end = ending(run)
+    ends = {field: _field(run.run.fields(end), field) for field in FIELDS}
+    places = {field: _highest(ends[field]) for field in FIELDS}
+    top, mean, entropy = ({field: np.empty(len(run.rows)) for field in FIELDS} for _ in range(3))
+    for at, row in enumerate(run.rows):
+        table = run.run.fields(int(row["step"]))
+        for field in FIELDS:
+            now = _field(table, field)
+            shares = now if field == "attention" else relevance(now)
+            top[field][at] = same_top(ends[field], now)
+            mean[field][at] = (now.values if field == "attention" else expit(now.values))[places[field]].mean()
+            entropy[field][at] = relative_entropy(shares)
+    return Course(
+        outcome.setting,
+        outcome.seed,
+        run.id,
+        steps=outcome.column("step").astype(np.int64),
+        top=top,
+        mean=mean,
+        entropy=entropy,
+        accuracy=outcome.column("accuracy"),
+        chance=float((1 / ends["attention"].lengths).mean()),
+    )
+
+
+def end_table(outcome: Outcome) -> list[dict[str, object]]:
+    """How often each field's largest position is where it, or the other one, is largest in the end."""
+    run = outcome.run
+    assert run.run is not None
+    ends = {field: _field(run.run.fields(ending(run)), field) for field in FIELDS}
+    table = []
+    for row in run.rows:
+        kept = run.run.fields(int(row["step"]))
+        line: dict[str, object] = {"seed": outcome.seed, "step": int(row["step"]), "end": ending(run)}
+        for field in FIELDS:
+            now = _field(kept, field)
+            line |= {f"{field}_at_end_of_{other}": same_top(ends[other], now) for other in FIELDS}
+        table.append(line)
+    return table
+
+
+def lead_table(ends: Table) -> list[dict[str, object]]:
+    """For each seed and each field's end the first step at which either field is there in half of the texts.
+
+    Here both are measured against one end, so that one that goes on moving late does not look late for that.
+    """
+    table = []
+    for seed in dict.fromkeys(row["seed"] for row in ends):
+        rows = [row for row in ends if row["seed"] == seed]
+        for other in FIELDS:
+            line: dict[str, object] = {"seed": seed, "end_of": other}
+            for field in FIELDS:
+                there = (row["step"] for row in rows if row[f"{field}_at_end_of_{other}"] >= HALF)
+                line[field] = next(there, None)
+            table.append(line)
+    return table
+
+
+def ending(run: Trained) -> int:
+    """The first evaluation of highest validation accuracy."""
+    return int(max(run.rows, key=lambda row: row["accuracy"])["step"])
+
+
+def same_top(end: ScoreField, now: ScoreField) -> float:
+    """The share of texts in which both are largest at one position; positions that tie share the hit."""
+    return float(top_agreement(end, now, TOP_ONE).expected.mean())
+
+
+def relevance(gamma: ScoreField) -> ScoreField:
+    """beta divided by its sum over a text's positions, from its log-odds."""
+    beta = expit(gamma.values)
+    sums = np.add.reduceat(beta, gamma.offsets[:-1])
+    return ScoreField(beta / np.repeat(sums, gamma.lengths), gamma.offsets)
+
+
+def _highest(field: ScoreField) -> NDArray[np.int64]:
+    """Where in the flat values each text's first largest one is: (texts,)."""
+    return np.array([start + field.row(k).argmax() for k, start in enumerate(field.offsets[:-1])], dtype=np.int64)
+
+
+def _field(table: pa.Table, field: Field) -> ScoreField:
+    """The validation texts' part of an evaluation's fields."""
+    return stored_field(table, "valid", COLUMNS[field])

@@ -20,8 +20,7 @@ from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import between, low_high, over_examples
 from attnlab.measures.checkpoints import first_half, read_crosswise
-from attnlab.models.fitted_proxy import FittedProxy, fit_proxy
-from attnlab.models.logistic import Logistic, Sweep, beta_log, counts, fit_logistic, sweep
+from attnlab.models.logistic import FittedProxy, Logistic, Sweep, beta_log, counts, fit_logistic, fit_proxy, sweep
 from attnlab.pages.charts import COLOURS, INK, SIZE, titled
 from attnlab.stats.bootstrap import Floats
 

@@ -1,6 +1,6 @@
-"""Mixture (P3 3.3, A.3, Figure 2 middle): knowing which set of words it is does not tell one word from another.
+"""Mixture (P3 3.3, A.3, Figure 2 middle): knowing which set of words it is does not separate one word from another.
 
-Every sequence is a permutation of words 1 to 40 or of words 41 to 80. The input tells which words the output has, so
+Every sequence is a permutation of words 1 to 40 or of words 41 to 80. The input says which words the output has, so
 the bag-of-words proxy learns something, but inside a set all words still occur together always.
 """
 

@@ -252,7 +252,7 @@ class Multihead(Experiment):
 
 
 def setting_of(variant: Variant, setting: str | int) -> str:
-    """What a setting of a variant is called; a number stands for single heads on that data seed."""
+    """What a setting of a variant is called; a number means single heads on that data seed."""
     return f"{variant.name}: {setting if isinstance(setting, str) else f'heads alone, data seed {setting}'}"
 
 

@@ -1,10 +1,10 @@
 """Optimal attention (P3 A.1): the attention of least loss, and where it does not follow the largest beta.
 
 The paper's three-word example, two outputs, and random logits of several sizes. What is measured of a set of logits
-(`measure`) does not know where they come from.
+(`predictions`) does not know where they come from.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +12,20 @@ import altair as alt
 import torch
 from torch import Tensor
 
-from attnlab.lab.claims import Finding, Part, Preset, Verdict
-from attnlab.lab.experiment import Experiment, Order, Result, Table
-from attnlab.pages.charts import COLOURS, INK, SIZE
+from attnlab.lab.claims import Part, Preset, Verdict
+from attnlab.lab.experiment import Experiment, Figures, Table, claim
+from attnlab.lab.outcomes import Runs
+from attnlab.pages.charts import COLOURS, SIZE, titled
 from attnlab.probes.optimal_attention import (
-    OptimalAttention,
     attention_loss,
     lexical_beta,
     lexical_log_odds,
     optimal_attention,
 )
-from attnlab.runs.loop import Trained
 from attnlab.seeds import torch_generator
 from attnlab.stats.rates import wilson
+
+# --- settings
 
 GAMMA = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))
 """The paper's example: logits of three positions over three outputs, of which the first is right."""
@@ -66,24 +67,75 @@ class OptimalAttentionExperiment(Experiment):
     title = "Does the best attention follow the largest beta?"
     source = "P3 A.1"
 
-    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:  # noqa: ARG002
-        example = example_logits()
-        found = optimal_attention(example.gamma, example.gold, tolerance=TOLERANCE)
-        random = [
+    def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained)
+        """The optimum of the paper's example, and rates over random logits of every size."""
+        preset = self.order.preset
+        self.example = example_logits()
+        self.optimum = optimal_attention(self.example.gamma, self.example.gold, tolerance=TOLERANCE)
+        self.beta = lexical_beta(self.example.gamma, self.example.gold)[0]
+        self.random = [
             {"outputs": outputs, "scale": scale, "length": length}
-            | summarise(rows for part in draw(DRAWS[order.preset], outputs, scale, length) for rows in measure(part))
-            for outputs in OUTPUTS[order.preset]
+            | summarise(row for part in draw(DRAWS[preset], outputs, scale, length) for row in predictions(part))
+            for outputs in OUTPUTS[preset]
             for scale in SCALES
             for length in LENGTHS
         ]
-        return Result(
-            summary=tell(found, random),
-            tables={"example": example_table(example, found), "random": random},
-            figures=figures(random),
-            findings=decide(example, found),
-            notes=notes(order),
-            seeds={"random logits": [0]},
+
+    def seeds(self) -> dict[str, list[int]]:
+        return {"random logits": [0]}
+
+    @claim("attention-optimum-example")
+    def nothing_to_the_largest(self) -> Part:
+        """The effect is the attention of the position of largest beta. Claims about real logits need translation."""
+        weight, gap = float(self.optimum.alpha[0, self.beta.argmax()]), float(self.optimum.gap[0])
+        verdict: Verdict = "undecided" if gap > TOLERANCE else "holds" if weight < NOTHING else "fails"
+        alpha, beta = (
+            ", ".join(f"{value:.4f}" for value in one.tolist()) for one in (self.optimum.alpha[0], self.beta)
         )
+        detail = f"Optimal attention ({alpha}) where beta is ({beta}); gap {gap:.0e}."
+        return Part("three words", verdict, weight, None, "one example", detail)
+
+    # --- tables, figures, words
+
+    def tables(self) -> Mapping[str, Table]:
+        example = [
+            {
+                "position": k + 1,
+                "beta": b,
+                "alpha_opt": a,
+                "loss_alone": float(-torch.tensor(b).log()),
+                "loss": self.optimum.loss.item(),
+            }
+            for k, (b, a) in enumerate(zip(self.beta.tolist(), self.optimum.alpha[0].tolist(), strict=True))
+        ]
+        return {"example": example, "random": self.random}
+
+    def figures(self) -> Figures:
+        return {"random": rate_chart(self.random)}
+
+    def summary(self) -> str:
+        alpha = ", ".join(f"{value:.3f}" for value in self.optimum.alpha[0].tolist())
+        two = [row for row in self.random if row["outputs"] == 2]
+        more = [row for row in self.random if row["outputs"] > 2]
+        worst = max(more, key=lambda row: row["nothing"])
+        agreeing = sum(row["first"] * row["draws"] for row in two) / sum(row["draws"] for row in two)
+        return (
+            f"In the paper's example the optimal attention is ({alpha}). With two outputs it is largest at the largest "
+            f"beta in {agreeing:.2%} of random draws. With more, the position of largest beta gets less than "
+            f"{LITTLE:.0%} in {min(row['nothing'] for row in more):.1%} to {worst['nothing']:.1%} of random draws, "
+            f"most often with {worst['outputs']} outputs, {worst['length']} positions and logits of scale "
+            f"{worst['scale']:g}."
+        )
+
+    def notes(self) -> list[str]:
+        preset = self.order.preset
+        return [
+            f"Every optimum is found to a gap of {TOLERANCE:g}: its loss is at most that far above the least, and at "
+            "most by that share of it.",
+            "Random logits are independent normal numbers, unlike those of a trained model; they say what is possible.",
+            "Claims about Multi30k need a translation model and stay undecided here.",
+            f"{preset}: {DRAWS[preset]} draws for each number of outputs, scale and length.",
+        ]
 
 
 # --- logits, and what is measured of them
@@ -104,27 +156,27 @@ def draw(count: int, outputs: int, scale: float, length: int) -> Iterator[Logits
         yield Logits(gamma, torch.randint(outputs, (batch,), generator=generator), gamma_s)
 
 
-def measure(logits: Logits) -> Iterator[dict[str, Any]]:
-    """What is told of each prediction.
+def predictions(logits: Logits) -> Iterator[dict[str, Any]]:
+    """What is measured of each prediction.
 
     ``weight`` that the optimum gives to the position of largest beta, whether that is the ``first``, how many
     ``positions`` it uses, what it ``gain``s over attending to the position of largest beta alone, and its ``gap``.
     """
-    found = optimal_attention(logits.gamma, logits.gold, logits.gamma_s, mask=logits.mask, tolerance=TOLERANCE)
+    optimum = optimal_attention(logits.gamma, logits.gold, logits.gamma_s, mask=logits.mask, tolerance=TOLERANCE)
     odds = lexical_log_odds(logits.gamma, logits.gold, logits.gamma_s)
     if logits.mask is not None:
         odds = odds.where(logits.mask, -torch.inf)
     best = odds.argmax(1, keepdim=True)
-    alone = torch.zeros_like(found.alpha).scatter(1, best, 1.0)
-    gains = attention_loss(alone, logits.gamma.double(), logits.gold, logits.gamma_s) - found.loss
-    weight = found.alpha.gather(1, best)[:, 0]
+    alone = torch.zeros_like(optimum.alpha).scatter(1, best, 1.0)
+    gains = attention_loss(alone, logits.gamma.double(), logits.gold, logits.gamma_s) - optimum.loss
+    weight = optimum.alpha.gather(1, best)[:, 0]
     columns = (
         weight,
-        found.alpha.argmax(1) == best[:, 0],
-        (found.alpha > LITTLE).sum(1),
+        optimum.alpha.argmax(1) == best[:, 0],
+        (optimum.alpha > LITTLE).sum(1),
         gains,
-        found.gap,
-        found.reached,
+        optimum.gap,
+        optimum.reached,
     )
     names = ("weight", "first", "positions", "gain", "gap", "reached")
     for values in zip(*(column.tolist() for column in columns), strict=True):
@@ -155,71 +207,7 @@ def summarise(rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-# --- claims
-
-
-def decide(example: Logits, found: OptimalAttention) -> tuple[Finding, ...]:
-    """The verdict on the example; `claims.toml` says the rule in words. Claims about real logits need translation."""
-    return (Finding("attention-optimum-example", (nothing_to_largest(example, found),)),)
-
-
-def nothing_to_largest(example: Logits, found: OptimalAttention) -> Part:
-    """Holds if the optimum gives the position of largest beta less than 1e-3, to a gap of 1e-6."""
-    beta = lexical_beta(example.gamma, example.gold)[0]
-    weight, gap = float(found.alpha[0, beta.argmax()]), float(found.gap[0])
-    verdict: Verdict = "undecided" if gap > TOLERANCE else "holds" if weight < NOTHING else "fails"
-    told = ", ".join(f"{value:.4f}" for value in found.alpha[0].tolist())
-    detail = (
-        f"Optimal attention ({told}) where beta is ({', '.join(f'{b:.4f}' for b in beta.tolist())}); gap {gap:.0e}."
-    )
-    return Part("three words", verdict, weight, None, "one example", detail)
-
-
-# --- tables, words and figures
-
-
-def example_table(example: Logits, found: OptimalAttention) -> Table:
-    """beta, optimal attention, and the loss of attending to each position alone."""
-    beta = lexical_beta(example.gamma, example.gold)[0].tolist()
-    return [
-        {
-            "position": k + 1,
-            "beta": b,
-            "alpha_opt": a,
-            "loss_alone": float(-torch.tensor(b).log()),
-            "loss": found.loss.item(),
-        }
-        for k, (b, a) in enumerate(zip(beta, found.alpha[0].tolist(), strict=True))
-    ]
-
-
-def tell(found: OptimalAttention, random: Sequence[Mapping[str, Any]]) -> str:
-    """The result in plain words."""
-    told = ", ".join(f"{value:.3f}" for value in found.alpha[0].tolist())
-    two = [row for row in random if row["outputs"] == 2]
-    more = [row for row in random if row["outputs"] > 2]
-    worst = max(more, key=lambda row: row["nothing"])
-    agreeing = sum(row["first"] * row["draws"] for row in two) / sum(row["draws"] for row in two)
-    return (
-        f"In the paper's example the optimal attention is ({told}). With two outputs it is largest at the largest beta "
-        f"in {agreeing:.2%} of random draws. With more, the position of largest beta gets less than {LITTLE:.0%} in "
-        f"{min(row['nothing'] for row in more):.1%} to {worst['nothing']:.1%} of random draws, most often with "
-        f"{worst['outputs']} outputs, {worst['length']} positions and logits of scale {worst['scale']:g}."
-    )
-
-
-def notes(order: Order) -> tuple[str, ...]:
-    """What a reader should know about how it was run."""
-    return (
-        f"Every optimum is found to a gap of {TOLERANCE:g}: its loss is at most that far above the least, and at "
-        "most by that share of it.",
-        "Random logits are independent normal numbers, unlike those of a trained model; they say what is possible.",
-        "Claims about Multi30k need a translation model and stay undecided here.",
-        f"{order.preset}: {DRAWS[order.preset]} draws for each number of outputs, scale and length.",
-    )
-
-
-def figures(random: Sequence[Mapping[str, Any]]) -> dict[str, alt.TopLevelMixin]:
+def rate_chart(random: Table) -> alt.TopLevelMixin:
     """How often the position of largest beta gets next to nothing, with intervals."""
     base = alt.Chart().encode(
         x=alt.X("outputs:Q", title="outputs", scale=alt.Scale(type="log")),
@@ -229,10 +217,10 @@ def figures(random: Sequence[Mapping[str, Any]]) -> dict[str, alt.TopLevelMixin]
         y=alt.Y("nothing:Q", title="largest β gets less than 1 %", axis=alt.Axis(format="%"))
     )
     bars = base.mark_rule(strokeWidth=1).encode(y=alt.Y("nothing_low:Q", title=""), y2="nothing_high:Q")
-    drawn = (
+    chart: alt.TopLevelMixin = (
         alt.layer(bars, rate, data=alt.InlineData(values=[dict(row) for row in random]))
         .properties(**SIZE)
         .facet(column=alt.Column("length:N", title="positions"))
-        .properties(title=alt.TitleParams("Random logits", anchor="start", fontSize=14, color=INK))
+        .properties(title=titled("Random logits"))
     )
-    return {"random": drawn}
+    return chart

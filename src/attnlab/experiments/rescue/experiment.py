@@ -364,13 +364,13 @@ def in_words(table: Table, starts: int, seeds: int) -> str:
         "interval), how many of these attend to the right position, and the mean cost in plain updates."
     ]
     for number, group in groupby(table, key=lambda row: row["tier"]):
-        told = [
+        remedies = [
             f"{row['remedy']}: {row[f'learned_{WITHIN}']} ({row[f'low_{WITHIN}']:.0%} to {row[f'high_{WITHIN}']:.0%}), "
             f"{row[f'attending_{WITHIN}']} attending, cost {row[f'mean_cost_{WITHIN}']:.0f}"
             for row in group
         ]
         words = f"Tier {number}, {TIERS[number]}" if number else "What all are compared with"
-        sentences.append(f"{words} – {'; '.join(told)}.")
+        sentences.append(f"{words} – {'; '.join(remedies)}.")
     late = table[0][f"starts_{LATE}"]
     if late:
         reached = "; ".join(f"{row['remedy']}: {row[f'learned_{LATE}']}, {row[f'attending_{LATE}']}" for row in table)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.data.corpora import known_corpus
-from attnlab.data.sizes import sizes
+from attnlab.data.labelled_text import sizes
 from attnlab.experiments.texts import corpora as shared
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import Part, Preset, Verdict

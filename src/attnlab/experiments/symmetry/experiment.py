@@ -320,7 +320,7 @@ def steps_figure(table: Table) -> alt.Chart:
 
 
 def against_contrast(table: Table) -> alt.Chart:
-    """A point for each distribution, by contrast; those without stand side by side at the left."""
+    """A point for each distribution, by contrast; those without any are side by side at the left."""
     families = list(dict.fromkeys(row["family"] for row in table))
     beside = {family: LEFT * 1.3**place for place, family in enumerate(families)}
     rows = [{**row, "shown": max(row["contrast"], beside[row["family"]])} for row in table]

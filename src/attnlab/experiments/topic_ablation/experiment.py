@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.topics.runs import CLASSIFIERS, TopicExperiment, setting
-from attnlab.families.topics.course import Course, compare, curve_table, ranges
+from attnlab.families.topics.course import TopicCourse, compare, curve_table, ranges
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Figures, Setting, Table, claim
 from attnlab.pages.charts import COLOURS, curves, panels
@@ -146,7 +146,7 @@ def sooner(name: str, pairs: Sequence[tuple[float | None, float | None]]) -> Par
 # --- the fall of score and norm at first
 
 
-def fall(course: Course) -> tuple[int, float, float, float] | None:
+def fall(course: TopicCourse) -> tuple[int, float, float, float] | None:
     """The deepest joint fall in the first tenth: epoch, score, norm at the start, norm then; None if there is none."""
     scores, norms, both = early(course)
     if not both.any():
@@ -155,14 +155,14 @@ def fall(course: Course) -> tuple[int, float, float, float] | None:
     return int(course.steps[at]), float(scores[at, word]), float(norms[0, word]), float(norms[at, word])
 
 
-def early(course: Course) -> tuple[Any, Any, Any]:
+def early(course: TopicCourse) -> tuple[Any, Any, Any]:
     """Scores, norms, and whether both are below their start, in the first tenth: each (evaluations, words)."""
     first = course.steps <= TENTH
     scores, norms = course.words("score")[first], course.words("norm")[first]
     return scores, norms, (scores < scores[0]) & (norms < norms[0])
 
 
-def fall_row(course: Course) -> dict[str, Any]:
+def fall_row(course: TopicCourse) -> dict[str, Any]:
     """How many topic words fall together, and the deepest fall; norms times ||q||."""
     falling = early(course)[2].any(0)
     step, score, start, norm = fall(course) or (None, None, None, None)
@@ -178,7 +178,7 @@ def fall_row(course: Course) -> dict[str, Any]:
     }
 
 
-def early_words(courses: Sequence[Course]) -> Table:
+def early_words(courses: Sequence[TopicCourse]) -> Table:
     """Score and ||q|| times norm of every topic word since the start, in the first tenth of training."""
     table = []
     for course in courses:
@@ -196,7 +196,7 @@ def early_words(courses: Sequence[Course]) -> Table:
 # --- words and figures
 
 
-def in_words(name: str, group: Sequence[Course]) -> str:
+def in_words(name: str, group: Sequence[TopicCourse]) -> str:
     """A variant's runs as a sentence."""
     epochs = [epoch for course in group if (epoch := course.crossing(LEARNED)) is not None]
     losses = [course.end("loss") for course in group]
@@ -206,7 +206,7 @@ def in_words(name: str, group: Sequence[Course]) -> str:
     return f"{name}: {when}, final loss {min(losses):.2g} to {max(losses):.2g}."
 
 
-def figures(courses: Sequence[Course]) -> Figures:
+def figures(courses: Sequence[TopicCourse]) -> Figures:
     """Loss, score and norm of all variants through training; score and norm at the very beginning under TC."""
     table = [
         {**row, "classifier": row["setting"][:2], "variant": VARIANTS[row["setting"][3:]], "line": f"{row['seed']}"}

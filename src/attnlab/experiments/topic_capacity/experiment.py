@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.topics.runs import FC, TC, TL, TopicExperiment, course_of, setting
-from attnlab.families.topics.course import Course, curve_table, ranges
+from attnlab.families.topics.course import TopicCourse, curve_table, ranges
 from attnlab.families.topics.spec import TopicModelSpec
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Figures, Table, claim
@@ -146,7 +146,7 @@ class TopicCapacity(TopicExperiment):
         ]
 
 
-def score_at(course: Course, level: float = EQUAL_LOSS) -> float | None:
+def score_at(course: TopicCourse, level: float = EQUAL_LOSS) -> float | None:
     """The topic words' mean score at the first evaluation with a loss below ``level``."""
     below = np.flatnonzero(course.column("loss") < level)
     return float(course.words("score")[below[0]].mean()) if len(below) else None

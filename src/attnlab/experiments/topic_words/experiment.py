@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.topics.runs import CLASSIFIERS, TopicExperiment, below_bound, setting
-from attnlab.families.topics.course import Course, compare, curve_table, path_table, ranges
+from attnlab.families.topics.course import TopicCourse, compare, curve_table, path_table, ranges
 from attnlab.families.topics.problem import QUANTILES
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Figures, Order, Table, claim
@@ -165,27 +165,27 @@ class TopicWords(TopicExperiment):
 # --- measures
 
 
-def has_converged(course: Course) -> bool:
+def has_converged(course: TopicCourse) -> bool:
     """Every sentence's largest weight is the topic word's, their mean still rises, the loss is low."""
     weight = course.column("weight_mean")
     return bool(course.end("attention_accuracy") == 1 and weight[-1] > weight[-2] and course.end("loss") < CONVERGED)
 
 
-def share_grown(course: Course) -> float | None:
+def share_grown(course: TopicCourse) -> float | None:
     """How much the topic words' share of the context vector grows until the first evaluation with half the loss."""
     loss, share = course.column("loss"), course.column("share")
     halved = np.flatnonzero(loss < loss[0] / 2)
     return float(share[halved[0]] - share[0]) if len(halved) else None
 
 
-def moved(course: Course) -> float:
+def moved(course: TopicCourse) -> float:
     """The larger of two ratios at the end: the 1st or 99th percentile's size by the topic words' mean."""
     score = max(abs(course.end("other_score_1")), abs(course.end("other_score_99"))) / abs(course.final_score())
     norm = course.end("other_norm_99") / float(course.words("norm")[-1].mean())
     return max(score, norm)
 
 
-def knowledge_table(courses: Sequence[Course]) -> Table:
+def knowledge_table(courses: Sequence[TopicCourse]) -> Table:
     """By rank: the first evaluation at which probe, and attention, are largest at the topic word in half the sentences;
     and the first at which the mean of each exceeds one half."""
     firsts = {
@@ -201,13 +201,13 @@ def knowledge_table(courses: Sequence[Course]) -> Table:
     ]
 
 
-def first_half(course: Course, column: str) -> int | None:
+def first_half(course: TopicCourse, column: str) -> int | None:
     """The first evaluation at which a measurement is at least one half."""
     reached = np.flatnonzero(course.column(column) >= 0.5)
     return int(course.steps[reached[0]]) if len(reached) else None
 
 
-def distribution_table(courses: Sequence[Course]) -> Table:
+def distribution_table(courses: Sequence[TopicCourse]) -> Table:
     """At the end: each topic word, and percentiles of the non-topic words, by score and by ||q|| times norm."""
     table: list[dict[str, Any]] = []
     for course in courses:
@@ -222,7 +222,7 @@ def distribution_table(courses: Sequence[Course]) -> Table:
     return table
 
 
-def in_words(name: str, group: Sequence[Course]) -> str:
+def in_words(name: str, group: Sequence[TopicCourse]) -> str:
     """A classifier's runs as a sentence."""
     worst = max((course.largest_deviation() or 0.0) for course in group)
     halves = [epoch for course in group if (epoch := course.crossing(0.5)) is not None]
@@ -238,7 +238,7 @@ def in_words(name: str, group: Sequence[Course]) -> str:
 # --- figures
 
 
-def figures(courses: Sequence[Course]) -> Figures:
+def figures(courses: Sequence[TopicCourse]) -> Figures:
     """Paths beside the identity's curve (also as a chart to step through), losses, shares, final distributions."""
     thinned = curve_table(courses, ("loss", "share", "weight_mean", "probe_mean"), every=50)
     lines: dict[str, Any] = {"x": "step", "group": "seed", "x_title": "epochs"}

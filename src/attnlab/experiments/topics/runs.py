@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.families.topics.course import Course
+from attnlab.families.topics.course import TopicCourse
 from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Experiment, Setting, Table
@@ -59,12 +59,12 @@ def setting(
 class TopicExperiment(Experiment):
     """An experiment on P1's synthetic runs. ``courses``: what P1 reads out of each, by setting."""
 
-    courses: dict[str, list[Course]]
+    courses: dict[str, list[TopicCourse]]
 
     def measure(self, runs: Runs) -> None:
         self.courses = {name: [course_of(outcome) for outcome in group] for name, group in runs.items()}
 
-    def all_courses(self, seeds_below: int | None = None) -> list[Course]:
+    def all_courses(self, seeds_below: int | None = None) -> list[TopicCourse]:
         """Those of every setting; with ``seeds_below`` only of the first so many seeds."""
         every = [course for group in self.courses.values() for course in group]
         return every if seeds_below is None else [course for course in every if course.seed < seeds_below]
@@ -77,11 +77,11 @@ class TopicExperiment(Experiment):
         return {"runs": [self.run_row(outcome) for outcome in self.runs.all()]}
 
 
-def course_of(outcome: Outcome) -> Course:
+def course_of(outcome: Outcome) -> TopicCourse:
     """A run as P1 reads it."""
     assert outcome.spec is not None
     assert isinstance(outcome.spec.task, TopicsSpec)
-    return Course(outcome.setting, outcome.seed, outcome.run.rows, float(np.mean(outcome.spec.task.others)))
+    return TopicCourse(outcome.setting, outcome.seed, outcome.run.rows, float(np.mean(outcome.spec.task.others)))
 
 
 def below_bound(name: str, values: Sequence[float | None], bound: float, what: str) -> Part:

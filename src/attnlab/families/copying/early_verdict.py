@@ -2,7 +2,7 @@
 
     log-odds = b + c1 s + c2 s^2 + sum_k w_k (x_k - m_k) / sd_k          s = log(t / 20) / log(150 / 20)
 
-x_k: the measures below at step t, and what they changed since t - 10. The numbers are in ``verdict.json``, as the
+x_k: the measures below at step t, and what they changed since t - 10. The numbers are in ``early_verdict.json``, as the
 experiment early-verdict fitted them; its README.md says to what, and how well they do.
 """
 

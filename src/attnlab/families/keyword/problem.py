@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attnlab.data.text_batches import POSITIONS
+from attnlab.data.batch import POSITIONS
 from attnlab.families.base import BaseProblem
 from attnlab.families.keyword.spec import KeywordSpec
 from attnlab.families.keyword.task import KeywordBatch

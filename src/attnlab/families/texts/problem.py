@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attnlab.data.batch import Bags
+from attnlab.data.batch import Bags, padded
 from attnlab.data.labelled_text import Corpus
-from attnlab.data.text_batches import padded
 from attnlab.families.base import BaseProblem
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField

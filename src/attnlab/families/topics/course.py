@@ -21,7 +21,7 @@ LEVELS = (1.0, 0.5, 0.1, 0.01)
 
 
 @dataclass(frozen=True)
-class Course:
+class TopicCourse:
     """A run from its start to its end.
 
     ``setting`` and ``seed`` name it in tables. ``rows``: its evaluations. ``others``: m, or the middle of its range.
@@ -127,7 +127,7 @@ SUMMED = (*(f"epoch_of_loss_{level}" for level in LEVELS), "final_loss", "final_
 CURVES = ("loss", "accuracy", "test_accuracy", "share", "weight_mean", "attention_accuracy", "probe_accuracy")
 
 
-def ranges(courses: Sequence[Course], measures: Sequence[str] = (*SUMMED, "largest_deviation")) -> Rows:
+def ranges(courses: Sequence[TopicCourse], measures: Sequence[str] = (*SUMMED, "largest_deviation")) -> Rows:
     """For each setting and measure: smallest, median and largest over seeds, and how many seeds have it at all."""
     table = []
     for name in dict.fromkeys(course.setting for course in courses):
@@ -159,7 +159,7 @@ def compare(ranges: Rows, authors: Mapping[tuple[str, str], float]) -> Rows:
     return compared
 
 
-def path_table(courses: Iterable[Course], *, every: int) -> Rows:
+def path_table(courses: Iterable[TopicCourse], *, every: int) -> Rows:
     """Every topic word's score, ||q|| times norm, and what the identity says, every so many epochs."""
     table: Rows = []
     for course in courses:
@@ -180,7 +180,7 @@ def path_table(courses: Iterable[Course], *, every: int) -> Rows:
     return table
 
 
-def curve_table(courses: Iterable[Course], names: Sequence[str] = CURVES, *, every: int = 1) -> Rows:
+def curve_table(courses: Iterable[TopicCourse], names: Sequence[str] = CURVES, *, every: int = 1) -> Rows:
     """Measurements of every run every so many epochs, with the topic words' mean score and ||q|| times norm."""
     table: Rows = []
     for course in courses:

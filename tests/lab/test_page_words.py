@@ -1,0 +1,42 @@
+"""The answers and captions of page.toml: filled in from committed results, and left out where they cannot be."""
+
+from pathlib import Path
+
+import pytest
+
+from attnlab.lab.claims import Finding, Part
+from attnlab.lab.paper_figure import PageWords, page_words
+from attnlab.lab.registry import EXPERIMENTS
+from attnlab.lab.written import WrittenResult, strongest
+
+RESULTS = Path(__file__).parents[2] / "results"
+WHOLE = [name for name, experiment in EXPERIMENTS.items() if not experiment.rows and strongest(RESULTS / name)]
+
+
+def result(preset="paper", *parts):
+    entry = Finding("a-claim", parts or (Part("all", "holds", 0.75, (0.5, 1.0), "seeds", ""),)).to_json()
+    return WrittenResult(preset, "", Path(), {"claims": [entry]})
+
+
+WORDS = PageWords(answer="It is {a_claim.effect:.0%} ({a_claim.low:.0%} to {a_claim.high:.0%}).")
+
+
+def test_an_answer_has_the_numbers_of_the_result():
+    assert WORDS.answer_for(result()) == "It is 75% (50% to 100%)."
+    parts = [Part(name, "holds", effect, None, "seeds", "") for name, effect in (("a", 0.25), ("b", 0.5))]
+    assert PageWords(answer="{a_claim[1].effect:.1f}").answer_for(result("paper", *parts)) == "0.5"
+
+
+def test_a_few_runs_and_results_without_a_number_get_no_answer():
+    assert WORDS.answer_for(result("quick")) == ""
+    assert WORDS.answer_for(result("paper", Part("all", "undecided", None, None, "seeds", ""))) == ""
+    assert PageWords(answer="{other_claim.effect:.0%}").answer_for(result()) == ""
+    assert PageWords(answer="{a_claim[1].effect:.0%}").answer_for(result()) == ""
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_committed_results_fill_in_their_answer_and_have_the_figures_that_captions_are_of(name):
+    words, (written,) = page_words(name), strongest(RESULTS / name)
+    assert bool(words.answer_for(written)) == bool(words.answer)
+    assert "{" not in words.answer_for(written)
+    assert set(words.captions) <= set(written.document["figures"])
