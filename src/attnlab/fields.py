@@ -10,6 +10,13 @@ from numpy.typing import NDArray
 from attnlab.errors import UsageError
 
 
+def ragged_rows(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the values of some ``rows`` of a ragged array are, row after row, and the offsets they have then."""
+    lengths = np.diff(offsets)[rows]
+    moved = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    return np.arange(moved[-1]) + np.repeat(offsets[rows] - moved[:-1], lengths), moved
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreField:
     """Rows of different lengths, one after the other.
@@ -68,7 +75,5 @@ class ScoreField:
         >>> ScoreField.from_rows([[1, 2], [3], [4, 5]]).select(np.array([2, 0])).values.tolist()
         [4.0, 5.0, 1.0, 2.0]
         """
-        lengths = self.lengths[rows]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], lengths)
+        places, offsets = ragged_rows(self.offsets, rows)
         return ScoreField(self.values[places], offsets)

@@ -1,89 +1,38 @@
-"""All specs in one place, for scripts and notebooks; each is fetched from its family when first used.
+"""All specs in one place, for scripts and notebooks.
 
 >>> from attnlab import specs
 >>> specs.CopyingSpec(distribution=specs.PermutationsSpec(words=3)).kind
 'copying'
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from attnlab.families.copying.early_verdict import EarlyVerdict as EarlyVerdict
+from attnlab.families.copying.spec import AlignmentLossSpec as AlignmentLossSpec
+from attnlab.families.copying.spec import CopyingSpec as CopyingSpec
+from attnlab.families.copying.spec import FreshAttentionSpec as FreshAttentionSpec
+from attnlab.families.copying.spec import IndependentSpec as IndependentSpec
+from attnlab.families.copying.spec import MirroredReadoutSpec as MirroredReadoutSpec
+from attnlab.families.copying.spec import MixtureSpec as MixtureSpec
+from attnlab.families.copying.spec import OwnTaskSpec as OwnTaskSpec
+from attnlab.families.copying.spec import PairProxySpec as PairProxySpec
+from attnlab.families.copying.spec import PermutationSetsSpec as PermutationSetsSpec
+from attnlab.families.copying.spec import PermutationsSpec as PermutationsSpec
+from attnlab.families.copying.spec import SelectionsSpec as SelectionsSpec
+from attnlab.families.copying.spec import Seq2SeqSpec as Seq2SeqSpec
+from attnlab.families.copying.spec import WarmStartSpec as WarmStartSpec
+from attnlab.families.copying.spec import WarmUpSpec as WarmUpSpec
+from attnlab.families.copying.spec import ZipfSpec as ZipfSpec
+from attnlab.families.keyword.spec import KeywordSpec as KeywordSpec
+from attnlab.families.texts.spec import ClassifierSpec as ClassifierSpec
+from attnlab.families.texts.spec import LabelledTextSpec as LabelledTextSpec
+from attnlab.families.texts.spec import ProxySpec as ProxySpec
+from attnlab.families.texts.spec import VectorsSpec as VectorsSpec
+from attnlab.families.topics.spec import SstSpec as SstSpec
+from attnlab.families.topics.spec import TopicModelSpec as TopicModelSpec
+from attnlab.families.topics.spec import TopicsSpec as TopicsSpec
+from attnlab.runs.optimisers import AdamSpec as AdamSpec
+from attnlab.runs.optimisers import SgdSpec as SgdSpec
+from attnlab.runs.schedule import OwnStopRule as OwnStopRule
+from attnlab.runs.schedule import Schedule as Schedule
+from attnlab.runs.spec import RunSpec as RunSpec
 
-if TYPE_CHECKING:
-    from attnlab.families.copying.early_verdict import EarlyVerdict
-    from attnlab.families.copying.spec import (
-        AlignmentLossSpec,
-        CopyingSpec,
-        FreshAttentionSpec,
-        IndependentSpec,
-        MirroredReadoutSpec,
-        MixtureSpec,
-        OwnTaskSpec,
-        PairProxySpec,
-        PermutationSetsSpec,
-        PermutationsSpec,
-        SelectionsSpec,
-        Seq2SeqSpec,
-        WarmStartSpec,
-        WarmUpSpec,
-        ZipfSpec,
-    )
-    from attnlab.families.keyword.spec import KeywordSpec
-    from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec, VectorsSpec
-    from attnlab.families.topics.spec import SstSpec, TopicModelSpec, TopicsSpec
-    from attnlab.runs.optimisers import AdamSpec, SgdSpec
-    from attnlab.runs.schedule import OwnStopRule, Schedule
-    from attnlab.runs.spec import RunSpec
-
-__all__ = [
-    "AdamSpec",
-    "AlignmentLossSpec",
-    "ClassifierSpec",
-    "CopyingSpec",
-    "EarlyVerdict",
-    "FreshAttentionSpec",
-    "IndependentSpec",
-    "KeywordSpec",
-    "LabelledTextSpec",
-    "MirroredReadoutSpec",
-    "MixtureSpec",
-    "OwnStopRule",
-    "OwnTaskSpec",
-    "PairProxySpec",
-    "PermutationSetsSpec",
-    "PermutationsSpec",
-    "ProxySpec",
-    "RunSpec",
-    "Schedule",
-    "SelectionsSpec",
-    "Seq2SeqSpec",
-    "SgdSpec",
-    "SstSpec",
-    "TopicModelSpec",
-    "TopicsSpec",
-    "VectorsSpec",
-    "WarmStartSpec",
-    "WarmUpSpec",
-    "ZipfSpec",
-]
-
-_HOMES = {
-    "attnlab.runs.spec": {"RunSpec"},
-    "attnlab.runs.schedule": {"OwnStopRule", "Schedule"},
-    "attnlab.runs.optimisers": {"AdamSpec", "SgdSpec"},
-    "attnlab.families.copying.early_verdict": {"EarlyVerdict"},
-    "attnlab.families.keyword.spec": {"KeywordSpec"},
-    "attnlab.families.texts.spec": {"ClassifierSpec", "LabelledTextSpec", "ProxySpec", "VectorsSpec"},
-    "attnlab.families.topics.spec": {"SstSpec", "TopicModelSpec", "TopicsSpec"},
-}
-"""Modules and the specs they have; all others are copying's."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'attnlab.specs' has no attribute {name!r}; it offers {', '.join(__all__)}")
-    home = next((home for home, names in _HOMES.items() if name in names), "attnlab.families.copying.spec")
-    return getattr(import_module(home), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__ = [name for name in dir() if not name.startswith("_")]

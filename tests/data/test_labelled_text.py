@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from attnlab.data.cache import read_cached
-from attnlab.data.labelled_text import MOST_VALID, Corpus, load_corpus, load_file
+from attnlab.data.labelled_text import MOST_VALID, Corpus, load_corpus, load_file, sizes
 from attnlab.data.own_file import hold_out_fifth, parse_groups
-from attnlab.data.sizes import sizes
 from attnlab.data.tokens import TokenRule
 from attnlab.errors import UsageError
 

@@ -5,8 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.data.batch import Bags
-from attnlab.data.text_batches import batches, padded
+from attnlab.data.batch import Bags, batches, padded
 
 LENGTHS = st.lists(st.integers(1, 12), min_size=1, max_size=12)
 

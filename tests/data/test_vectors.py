@@ -42,11 +42,11 @@ def test_no_word_found_is_an_empty_matrix(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ("a 1 2\nb 1\n", "line 2 has 1 numbers behind its word; the first vector has 2"),
-        ("a 1 2\nb 1 2 3\n", "line 2 has 3 numbers behind its word; the first vector has 2"),
+        ("a 1 2\nb 1\n", "line 2 has 1 numbers after its word; the first vector has 2"),
+        ("a 1 2\nb 1 2 3\n", "line 2 has 3 numbers after its word; the first vector has 2"),
         ("a 1 2\nb 1 two\n", "line 2: 'two' is not a number"),
         ("a 1 2\nb 1 nan\n", "line 2 has a number that is not finite"),
-        ("a\n", "line 1 has 0 numbers behind its word; at least one is needed"),
+        ("a\n", "line 1 has 0 numbers after its word; at least one is needed"),
         ("", "has no vectors"),
         ("12 300\n", "has no vectors"),
     ],

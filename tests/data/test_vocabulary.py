@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.data.vocabulary import UNKNOWN, check_vocabulary_rule, choose_words
+from attnlab.data.tokens import UNKNOWN, check_vocabulary_rule, choose_words
 from attnlab.errors import UsageError
 
 counted = st.dictionaries(st.sampled_from([*"abcdefgh", "é", "zz"]), st.integers(0, 6), min_size=1)

@@ -66,12 +66,7 @@ def test_the_paper_s_row_has_all_its_columns(conducted):
     rows = table(conducted[0], "paper")
     assert [row["table"] for row in rows] == ["1, 4", "2", "6"]
     for row in rows:
-        assert list(row)[1:5] == [
-            "A(alpha, beta_uf)",
-            "A(beta_uf, beta_px)",
-            "A(delta, beta_uf)",
-            "A(alpha, beta)",
-        ]
+        assert list(row)[1:5] == ["A(alpha, beta_uf)", "A(beta_uf, beta_px)", "A(delta, beta_uf)", "A(alpha, beta)"]
         assert row["xi(alpha, beta)"] == "never" or 0 <= float(row["xi(alpha, beta)"]) <= 100
     assert float(rows[0]["chance"]) > 0 == float(rows[1]["chance"])
 
@@ -180,7 +175,7 @@ def test_figures_draw_what_the_tables_say(conducted):
             named = ("accuracy (comparison)", f"comparison {outcome.seed}", row["step"])
             assert curves[named] == row["accuracy"]
     (chance,) = [row["value"] for row in drawn(figures["training"]) if row["what"] == "exact chance"]
-    assert chance == pytest.approx(runs.chance().mean())
+    assert chance == pytest.approx(runs.chance)
     ends = drawn(figures["agreement"])
     written = {(row["split"], row["agreement"]): row for row in table(done, "agreement")}
     assert len(ends) == len(written) - 2, "all but how far seeds agree, on both splits"
@@ -305,10 +300,7 @@ def agreements(agree, accuracy, level):
     agree, accuracy = np.asarray(agree, dtype=float), np.asarray(accuracy, dtype=float)
     values = {m: agree[..., None].repeat(4, axis=2) for m in MEASURES}
     steps = tuple(range(0, 10 * agree.shape[1], 10))
-    both = {
-        SEEDS_AGREE: Series(SEEDS_AGREE, steps, values),
-        "alpha, beta": series("alpha, beta", [level] * 4),
-    }
+    both = {SEEDS_AGREE: Series(SEEDS_AGREE, steps, values), "alpha, beta": series("alpha, beta", [level] * 4)}
     return Agreements("valid", both, np.full(4, 0.1), accuracy)
 
 

@@ -1,5 +1,6 @@
 """The early verdict that comes with attnlab is the one that the committed result gives."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def evidence():
 def test_a_result_gives_the_same_verdict_to_the_last_bit(evidence, tmp_path, capsys):
     (tmp_path / "tables").mkdir()
     write_table(case_table(evidence.cases), tmp_path / "tables" / "cases.csv")
-    (tmp_path / "result.json").write_text('{"preset": "paper"}', encoding="utf-8")
+    shutil.copy(RESULT / "result.json", tmp_path)
     assert read_cases(tmp_path / "tables" / "cases.csv").values.tolist() == evidence.cases.values.tolist()
     assert ship(tmp_path) == evidence.verdict
     assert main([str(tmp_path)]) == 0

@@ -4,15 +4,16 @@ import csv
 
 import numpy as np
 import pytest
-from attnlab.experiments.texts.classification import Size
 from tests.news import BUSINESS, WORLD, write_news
 
 from attnlab.data.labelled_text import load_corpus
 from attnlab.errors import UsageError
 from attnlab.experiments.embeddings import experiment as embeddings
 from attnlab.experiments.embeddings.experiment import Embeddings
-from attnlab.experiments.texts import classification
+from attnlab.experiments.texts import corpora
+from attnlab.experiments.texts.corpora import Size
 from attnlab.families.registry import build_problem
+from attnlab.families.texts.reading import corpus_of
 from attnlab.lab.conduct import conduct
 from attnlab.lab.experiment import Order
 from attnlab.runs.engine import LocalEngine
@@ -32,16 +33,14 @@ def corpus(tmp_path, monkeypatch):
     (root / "glove" / "tiny.txt").write_text("\n".join(vectors) + "\n", encoding="utf-8")
     monkeypatch.setenv("ATTNLAB_DATA", str(root))
     monkeypatch.setattr(embeddings, "CORPUS", "ag_news")
-    for module in (classification, "attnlab.experiments.texts.text_runs"):
-        target = (module, "SIZES") if not isinstance(module, str) else (f"{module}.SIZES",)
-        monkeypatch.setattr(*target, {**classification.SIZES, "quick": TINY})
-    classification.corpus_of.cache_clear()
+    monkeypatch.setattr(corpora, "SIZES", {**corpora.SIZES, "quick": TINY})
+    corpus_of.cache_clear()
     yield load_corpus("ag_news")
-    classification.corpus_of.cache_clear()
+    corpus_of.cache_clear()
 
 
 def test_runs_start_from_the_vectors_where_there_are_some(corpus):
-    drawn, glove = (start.job("reference", Order("quick")).spec for start in embeddings.STARTS[1:])
+    drawn, glove = (start.setting("reference", Order("quick")).spec(20) for start in embeddings.STARTS[1:])
     assert drawn.id != glove.id
     before, after = (build_problem(spec).model.embedding.detach() for spec in (drawn, glove))
     for place, word in enumerate(WORLD):
@@ -50,7 +49,7 @@ def test_runs_start_from_the_vectors_where_there_are_some(corpus):
         assert (after[corpus.words.index(word)] == before[corpus.words.index(word)]).all()
 
 
-def test_the_effect_is_told_with_its_interval(corpus, tmp_path):
+def test_the_effect_has_its_interval(corpus, tmp_path):
     done = conduct(
         Embeddings(), Order("quick"), RunStore(tmp_path / "runs"), LocalEngine(1), tmp_path / "results", command="here"
     )
@@ -65,7 +64,7 @@ def test_the_effect_is_told_with_its_interval(corpus, tmp_path):
 
 
 def test_vectors_that_changed_are_refused(corpus, tmp_path):
-    spec = embeddings.STARTS[2].job("reference", Order("quick")).spec
+    spec = embeddings.STARTS[2].setting("reference", Order("quick")).spec(20)
     path = tmp_path / "data" / "glove" / "tiny.txt"
     path.write_text(path.read_text(encoding="utf-8").replace("war", "wars"), encoding="utf-8")
     with pytest.raises(UsageError, match="has changed"):

@@ -70,8 +70,8 @@ NEVER = len(STEPS)
 
 
 def test_steps_are_read_by_rank():
-    told = course()
-    assert (told.reached("probe"), told.reached("attention"), told.lead) == (4, 10, 6)
+    one = course()
+    assert (one.reached("probe"), one.reached("attention"), one.lead) == (4, 10, 6)
     assert course(attention=np.full(len(STEPS), 0.499)).reached("attention") is None
     assert course(attention=np.full(len(STEPS), 0.5)).reached("attention") == 0
 
@@ -84,31 +84,31 @@ def test_a_field_that_does_not_get_there_counts_at_the_end_and_two_do_not_count(
 
 def test_half_heights_are_half_way_from_the_start_to_the_highest():
     values = np.array([0.2, 0.1, 0.3, 0.55, 0.6, 0.8, 1.0, 0.9, 0.2, 0.1])
-    told = course(mean={"probe": values, "attention": np.full(len(STEPS), 0.3)})
-    assert told.half_height("probe") == 8  # 0.6 is half way from 0.2 to 1
-    assert told.half_height("attention") is None
+    one = course(mean={"probe": values, "attention": np.full(len(STEPS), 0.3)})
+    assert one.half_height("probe") == 8  # 0.6 is half way from 0.2 to 1
+    assert one.half_height("attention") is None
 
 
 def test_attention_begins_after_its_last_value_at_chance():
     noisy = np.array([0.06, 0.04, 0.2, 0.05, 0.06, 0.3, 0.7, 0.02, 0.02, 0.02])
-    told = course(probe=3, attention=noisy)
-    assert told.attention_begins == 8  # 0.05 is twice chance; what comes after it got there does not matter
+    one = course(probe=3, attention=noisy)
+    assert one.attention_begins == 8  # 0.05 is twice chance; what comes after it got there does not matter
     assert course(attention=0).attention_begins == 0
     assert course(attention=NEVER).attention_begins is None
 
 
 def test_the_probe_ends_at_nine_tenths_of_its_highest():
     slow = np.array([0.0, 0.2, 0.5, 0.7, 0.71, 0.73, 0.8, 0.79, 0.1, 0.0])
-    told = course(probe=slow, attention=2)
-    assert told.probe_ends == 10  # 0.73 is above 0.72
-    assert (told.attention_begins, told.overlap) == (4, 6)
+    one = course(probe=slow, attention=2)
+    assert one.probe_ends == 10  # 0.73 is above 0.72
+    assert (one.attention_begins, one.overlap) == (4, 6)
     assert course(probe=slow, attention=NEVER).overlap is None
 
 
 def test_when_attention_leaves_uniformity_and_how_uniform_it_is_when_words_are_known():
-    told = course(probe=1, entropy=1.0)
-    assert told.leaves_uniform == 2
-    assert told.entropy_at_knowledge == pytest.approx(1 - 0.5 / 9)
+    one = course(probe=1, entropy=1.0)
+    assert one.leaves_uniform == 2
+    assert one.entropy_at_knowledge == pytest.approx(1 - 0.5 / 9)
     assert course(probe=NEVER).entropy_at_knowledge is None
 
 
@@ -146,9 +146,9 @@ def test_the_papers_story_makes_every_claim_hold():
 
 def test_the_opposite_makes_every_claim_fail():
     courses = all_courses(probe=2, attention=6, entropy=0.9)
-    told = verdicts(courses, [*frozen_courses(), course(FROZEN, 20, attention=9)])
-    assert told.pop("lexicon-before-attention") == "holds"
-    assert set(told.values()) == {"fails"}
+    decided = verdicts(courses, [*frozen_courses(), course(FROZEN, 20, attention=9)])
+    assert decided.pop("lexicon-before-attention") == "holds"
+    assert set(decided.values()) == {"fails"}
     assert verdicts(all_courses(probe=6, attention=2), [])["lexicon-before-attention"] == "fails"
 
 
@@ -190,11 +190,11 @@ def test_rows_of_a_run_become_a_course():
         "probe_entropy": log(8),
     }
     rows = [{"step": step, **measured} for step in (0, 2)]
-    told = row_course(Outcome("x", 3, Trained("id", rows, 2)), 8)
-    assert told.steps.tolist() == [0, 2]
-    assert (told.reached("attention"), told.reached("probe"), told.chance) == (0, None, 1 / 8)
-    assert told.entropy["attention"][0] == pytest.approx(0.5)
-    assert told.entropy["probe"][1] == pytest.approx(1)
+    one = row_course(Outcome("x", 3, Trained("id", rows, 2)), 8)
+    assert one.steps.tolist() == [0, 2]
+    assert (one.reached("attention"), one.reached("probe"), one.chance) == (0, None, 1 / 8)
+    assert one.entropy["attention"][0] == pytest.approx(0.5)
+    assert one.entropy["probe"][1] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("preset", "count"), [("quick", 5), ("reduced", 60), ("paper", 100)])
@@ -235,14 +235,14 @@ def test_a_whole_result_is_written(tmp_path):
     order, done = Order("quick"), {}
     for setting in (*FOLLOWED, FROZEN):
         for seed in setting.seeds_at(order):
-            told = course(setting, seed, attention=NEVER if setting is FROZEN else 5)
+            one = course(setting, seed, attention=NEVER if setting is FROZEN else 5)
             rows = [
                 {
                     "step": int(step),
-                    "accuracy": float(told.accuracy[at]),
-                    **{f"{field}_accuracy": float(told.top[field][at]) for field in told.top},
-                    **{f"{field}_mean": float(told.mean[field][at]) for field in told.mean},
-                    **{f"{field}_entropy": float(told.entropy[field][at]) for field in told.entropy},
+                    "accuracy": float(one.accuracy[at]),
+                    **{f"{field}_accuracy": float(one.top[field][at]) for field in one.top},
+                    **{f"{field}_mean": float(one.mean[field][at]) for field in one.mean},
+                    **{f"{field}_entropy": float(one.entropy[field][at]) for field in one.entropy},
                 }
                 for at, step in enumerate(STEPS)
             ]
@@ -313,21 +313,21 @@ def valid(run, step, name):
 
 
 def test_a_course_on_texts_is_measured_against_its_own_end(text_run):
-    told, end = text_course(Outcome(TEXTS.name, 1, text_run)), ending(text_run)
-    assert told.accuracy[told.steps == end] == told.accuracy.max()
+    one, end = text_course(Outcome(TEXTS.name, 1, text_run)), ending(text_run)
+    assert one.accuracy[one.steps == end] == one.accuracy.max()
     for place, step in enumerate((0, 10, 30, 60)):
         for field, name in (("attention", "alpha"), ("probe", "gamma")):
             now, last = valid(text_run, step, name), valid(text_run, end, name)
             hits = [float(a.argmax() == b.argmax()) for a, b in zip(now, last, strict=True)]
-            assert told.top[field][place] == pytest.approx(np.mean(hits))
+            assert one.top[field][place] == pytest.approx(np.mean(hits))
             values = [a if name == "alpha" else 1 / (1 + np.exp(-a)) for a in now]
             there = [value[b.argmax()] for value, b in zip(values, last, strict=True)]
-            assert told.mean[field][place] == pytest.approx(np.mean(there), rel=1e-5)
+            assert one.mean[field][place] == pytest.approx(np.mean(there), rel=1e-5)
             shares = [value / value.sum() for value in values]
             entropy = [-(share * np.log(share)).sum() / log(len(share)) for share in shares if len(share) > 1]
-            assert told.entropy[field][place] == pytest.approx(np.mean(entropy), rel=1e-5)
-    assert told.chance == pytest.approx(np.mean([1 / len(row) for row in valid(text_run, 0, "alpha")]))
-    assert told.lead is not None, "both get to their own end"
+            assert one.entropy[field][place] == pytest.approx(np.mean(entropy), rel=1e-5)
+    assert one.chance == pytest.approx(np.mean([1 / len(row) for row in valid(text_run, 0, "alpha")]))
+    assert one.lead is not None, "both get to their own end"
 
 
 def test_fields_are_also_compared_with_each_other_s_end(text_run):

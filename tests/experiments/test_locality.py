@@ -80,8 +80,8 @@ def verdicts(outcomes):
 
 
 def test_the_paper_s_story():
-    told = verdicts(group(LOCAL, NONLOCAL))
-    assert told == {
+    decided = verdicts(group(LOCAL, NONLOCAL))
+    assert decided == {
         "probe-purely-local": "fails",
         "probe-local-early": "holds",
         "probe-nonlocal-late": "holds",
@@ -90,9 +90,9 @@ def test_the_paper_s_story():
 
 
 def test_states_about_their_own_words_alone_would_be_hypothesis_1():
-    told = verdicts(group(PURELY_LOCAL, PURELY_LOCAL))
-    assert told["probe-purely-local"] == "holds"
-    assert told["probe-local-early"] == told["probe-nonlocal-late"] == "fails"
+    decided = verdicts(group(PURELY_LOCAL, PURELY_LOCAL))
+    assert decided["probe-purely-local"] == "holds"
+    assert decided["probe-local-early"] == decided["probe-nonlocal-late"] == "fails"
 
 
 def test_each_relation_is_a_part_with_its_own_difference():

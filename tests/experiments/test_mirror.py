@@ -43,8 +43,8 @@ def analysed(as_drawn, mirrored, before=None, **keywords):
 
 def part(result, claim):
     """The one part of a claim."""
-    (found,) = (part for finding in result.findings if finding.claim == claim for part in finding.parts)
-    return found
+    (only,) = (part for finding in result.findings if finding.claim == claim for part in finding.parts)
+    return only
 
 
 def known(mirrored, before=None):

@@ -100,10 +100,10 @@ def test_seeds_are_tried_until_24_fail_and_every_remedy_gets_the_same_starts():
     assert len(starts) == 24
     for remedy in REMEDIES:
         specs = {make_spec(Scale(), seed, remedy).id for seed in starts}
-        found = [job for job in jobs if job.spec.id in specs]
-        assert len(found) == 24
-        assert {job.schedule.steps for job in found} == {600}
-        assert {job.schedule.stop_at for job in found} == {0.95}
+        of_remedy = [job for job in jobs if job.spec.id in specs]
+        assert len(of_remedy) == 24
+        assert {job.schedule.steps for job in of_remedy} == {600}
+        assert {job.schedule.stop_at for job in of_remedy} == {0.95}
 
 
 def test_reduced_takes_few_of_them_past_step_200():
@@ -181,20 +181,20 @@ def tiers(world):
 
 
 def test_tiers_come_from_both_comparisons():
-    found = tiers(world_of(fresh=13, later=12, warm_start=24, fewer=24, heads=14, batch=2, warm_up=24, attention=12))
-    assert found[WARM_START] == found[IBM_FEWER] == found[WARM_UP] == 1
-    assert found[HEADS] == found[FRESH_START] == found[FRESH_ATTENTION] == 2
-    assert found[BATCH] == found[IBM_OWN] == 4
-    assert found[NO_CHANGE] is None
+    compared = tiers(world_of(fresh=13, later=12, warm_start=24, fewer=24, heads=14, batch=2, warm_up=24, attention=12))
+    assert compared[WARM_START] == compared[IBM_FEWER] == compared[WARM_UP] == 1
+    assert compared[HEADS] == compared[FRESH_START] == compared[FRESH_ATTENTION] == 2
+    assert compared[BATCH] == compared[IBM_OWN] == 4
+    assert compared[NO_CHANGE] is None
     worse = tiers(world_of(fresh=24, later=24, heads=12))
     assert worse[HEADS] == 3
 
 
 def test_fresh_attention_is_compared_with_a_fresh_start_at_the_same_step():
-    found = against_fresh_start(world_of(fresh=20, later=4, attention=4))
-    assert (found[FRESH_ATTENTION].against, found[FRESH_ATTENTION].difference) == (FRESH_LATER, 0)
-    assert found[HEADS].against == FRESH_START
-    assert found[HEADS].difference == pytest.approx(-20 / 24)
+    compared = against_fresh_start(world_of(fresh=20, later=4, attention=4))
+    assert (compared[FRESH_ATTENTION].against, compared[FRESH_ATTENTION].difference) == (FRESH_LATER, 0)
+    assert compared[HEADS].against == FRESH_START
+    assert compared[HEADS].difference == pytest.approx(-20 / 24)
 
 
 def verdicts(world):

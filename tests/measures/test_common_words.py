@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from attnlab.data.batch import Bags
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
-from attnlab.measures.common_words import COMMON, common_share, common_words
+from attnlab.measures.top import COMMON, common_share, common_words
 
 
 def bags(texts):

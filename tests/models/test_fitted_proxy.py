@@ -5,8 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from attnlab.errors import UsageError
-from attnlab.models.fitted_proxy import fit_proxy
-from attnlab.models.logistic import fit_logistic
+from attnlab.models.logistic import fit_logistic, fit_proxy
 
 WORDS = 30
 

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from attnlab.errors import UsageError
-from attnlab.models.heads import pruned
-from attnlab.models.seq2seq import Seq2Seq
+from attnlab.models.seq2seq import Seq2Seq, pruned
 
 WORDS = torch.tensor([[0, 1, 2, 3, 4], [4, 2, 0, 1, 3]])
 VARIANTS = {

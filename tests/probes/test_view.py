@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnlab.data.batch import Bags, PairBatch
-from attnlab.data.text_batches import padded
+from attnlab.data.batch import Bags, PairBatch, padded
 from attnlab.errors import UsageError
 from attnlab.models.classifier import log_odds
 from attnlab.models.seq2seq import Seq2Seq

@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.theory import entries
-from attnlab.theory.entries import Entries
-from attnlab.theory.links import Words
+from attnlab.theory import links as entries
+from attnlab.theory.links import Entries, Words
 
 INPUTS, OUTPUTS = 6, 5
 

@@ -11,7 +11,6 @@ from attnlab.theory.gated import (
     GATES,
     Start,
     closed_form,
-    conserved,
     descend,
     flow,
     loss,
@@ -95,6 +94,14 @@ def test_descent_is_descent_on_the_loss(start, gate):
     way = descend(start, rate=0.05, steps=20, gate=gate)
     expected = autograd(start, 0.05, 20, gate)
     assert (way.beta0[-1], way.beta1[-1], way.p[-1]) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def conserved(way, gate="unbounded"):
+    """What stays the same along a flow: 2 p^2 - D^2, or k D^2 / 4 - a - e^a with a gate of speed k."""
+    if gate == "unbounded":
+        return 2 * way.p**2 - way.margin**2
+    a = np.log(way.p / (1 - way.p))
+    return {"sigmoid": 1, "softmax": 2}[gate] * way.margin**2 / 4 - a - np.exp(a)
 
 
 @given(STARTS)

@@ -3,14 +3,16 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from typer import Argument, Option
 
-from attnlab.cli.options import JsonOption, console, settings
+from attnlab.cli.options import File, JsonOption, console, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,59 +21,38 @@ if TYPE_CHECKING:
     from attnlab.theory.aligner import Watch
     from attnlab.theory.lexicon import Lexicon
 
-_TEXT, _GOLD, _WORDS = "The text", "Scoring", "Spelling (for a text and a gold that differ in it)"
+_PANELS = "The text", "Scoring", "Spelling (for a text and a gold that differ in it)"
+_text, _gold, _spelling = (partial(Option, rich_help_panel=panel) for panel in _PANELS)
 
 
 def align(
-    file: Annotated[
-        Path | None, typer.Argument(help="One file of lines `source ||| target`.", show_default=False)
-    ] = None,
-    source: Annotated[
-        Path | None, typer.Option(help="Source sentences, one a line; plain, .gz or .xz.", rich_help_panel=_TEXT)
-    ] = None,
-    target: Annotated[
-        Path | None, typer.Option(help="Target sentences, line by line their translations.", rich_help_panel=_TEXT)
-    ] = None,
+    file: Annotated[File, Argument(help="One file of lines `source ||| target`.", show_default=False)] = None,
+    source: Annotated[File, _text(help="Source sentences, one a line; plain, .gz or .xz.")] = None,
+    target: Annotated[File, _text(help="Target sentences, line by line their translations.")] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="File for the links, `i-j` from 0, a line a pair.", show_default="standard output"),
+        File, Option(help="File for the links, `i-j` from 0, a line a pair.", show_default="standard output")
     ] = None,
     direction: Annotated[
-        str, typer.Option(help="forward, reverse, intersection, union or grow-diag-final-and.")
+        str, Option(help="forward, reverse, intersection, union or grow-diag-final-and.")
     ] = "grow-diag-final-and",
-    iterations: Annotated[int, typer.Option(help="Iterations of expectation maximisation.")] = 5,
+    iterations: Annotated[int, Option(help="Iterations of expectation maximisation.")] = 5,
     tolerance: Annotated[
-        float | None, typer.Option(help="Stop once the log-likelihood gains no more than this share of its size.")
+        float | None, Option(help="Stop once the log-likelihood gains no more than this share of its size.")
     ] = None,
-    null: Annotated[bool, typer.Option("--null/--no-null", help="Whether words may be explained by nothing.")] = True,
+    null: Annotated[bool, Option("--null/--no-null", help="Whether words may be explained by nothing.")] = True,
     table_out: Annotated[
-        list[Path] | None, typer.Option(help="File for the lexical table, .parquet or .tsv; may be given twice.")
+        list[Path] | None, Option(help="File for the lexical table, .parquet or .tsv; may be given twice.")
     ] = None,
-    table: Annotated[
-        Path | None, typer.Option(help="Apply this table (Parquet, from --table-out) instead of training one.")
-    ] = None,
-    gold: Annotated[Path | None, typer.Option(help="Hand alignments to score against.", rich_help_panel=_GOLD)] = None,
-    gold_source: Annotated[
-        Path | None,
-        typer.Option(help="The gold's source sentences.", rich_help_panel=_GOLD, show_default="the text's own"),
-    ] = None,
-    gold_target: Annotated[
-        Path | None,
-        typer.Option(help="The gold's target sentences.", rich_help_panel=_GOLD, show_default="the text's own"),
-    ] = None,
-    lower: Annotated[bool, typer.Option("--lower", help="Lower case.", rich_help_panel=_WORDS)] = False,
-    strip_accents: Annotated[
-        bool, typer.Option("--strip-accents", help="Letters without accents.", rich_help_panel=_WORDS)
-    ] = False,
-    tokenise: Annotated[
-        bool, typer.Option("--tokenise", help="Set punctuation apart (in the text only).", rich_help_panel=_WORDS)
-    ] = False,
+    table: Annotated[File, Option(help="Apply this table (Parquet, from --table-out) instead of training one.")] = None,
+    gold: Annotated[File, _gold(help="Hand alignments to score against.")] = None,
+    gold_source: Annotated[File, _gold(help="The gold's source sentences.", show_default="the text's own")] = None,
+    gold_target: Annotated[File, _gold(help="The gold's target sentences.", show_default="the text's own")] = None,
+    lower: Annotated[bool, _spelling("--lower", help="Lower case.")] = False,
+    strip_accents: Annotated[bool, _spelling("--strip-accents", help="Letters without accents.")] = False,
+    tokenise: Annotated[bool, _spelling("--tokenise", help="Set punctuation apart (in the text only).")] = False,
     split_contractions: Annotated[
         str | None,
-        typer.Option(
-            help="source or target: the French side, where l', des, du, au, aux are split (in the text only).",
-            rich_help_panel=_WORDS,
-        ),
+        _spelling(help="source or target: the French side, where l', des, du, au, aux are split (in the text only)."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -80,7 +61,6 @@ def align(
     Links go to standard output, as fast_align prints them, or to --out; all else goes to standard error.
     """
     from attnlab.data.conventions import Conventions
-    from attnlab.data.sentence_pairs import read_joined_pairs
     from attnlab.files import write_atomically
     from attnlab.theory.aligner import align, apply, pharaoh
     from attnlab.theory.alignment import read_gold
@@ -98,13 +78,10 @@ def align(
     rules = [Conventions(lower, strip_accents, tokenise, split_contractions == side) for side in ("source", "target")]
     links = None if gold is None else read_gold(gold)
     lexicon = None if table is None else read_lexicon(table)
-    if file is not None:
-        pairs = read_joined_pairs(file, source_conventions=_or_none(rules[0]), target_conventions=_or_none(rules[1]))
-    elif source is not None and target is not None:
-        pairs = _read(source, target, rules)
+    pairs = _read(rules, file, source, target)
     gold_pairs = pairs
-    if gold_source is not None and gold_target is not None:
-        gold_pairs = _read(gold_source, gold_target, [rule.keeping_positions() for rule in rules])
+    if gold_source is not None:
+        gold_pairs = _read([rule.keeping_positions() for rule in rules], gold_source, gold_target)
 
     models: dict[str, Any] = {}
     if lexicon is None:
@@ -139,29 +116,29 @@ def align(
     if as_json:
         typer.echo(json.dumps(report, indent=2))
     else:
-        _tell(report)
+        _print(report)
 
 
-def _read(source: Path, target: Path, rules: "list[Conventions]") -> "SentencePairs":
-    from attnlab.data.sentence_pairs import read_pairs
+def _read(rules: "list[Conventions]", *files: Path | None) -> "SentencePairs":
+    from attnlab.data.sentence_pairs import read_joined_pairs, read_pairs
 
-    return read_pairs(source, target, source_conventions=_or_none(rules[0]), target_conventions=_or_none(rules[1]))
-
-
-def _or_none(rules: "Conventions") -> "Conventions | None":
-    """None for rules that change nothing: the text then need not be copied."""
-    return rules if any(vars(rules).values()) else None
+    given = [file for file in files if file is not None]
+    read: Any = read_pairs if len(given) == 2 else read_joined_pairs
+    # No rules at all where they change nothing: the text then need not be copied.
+    source, target = (rule if any(vars(rule).values()) else None for rule in rules)
+    pairs: SentencePairs = read(*given, source_conventions=source, target_conventions=target)
+    return pairs
 
 
 @contextmanager
 def _progress(total: int) -> "Iterator[Watch]":
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"), TimeElapsedColumn()
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn()
     screen = console()
     with Progress(*columns, console=screen, disable=settings.quiet or not screen.is_terminal, transient=True) as bar:
-        task = bar.add_task("aligning", total=total, told="counting")
+        task = bar.add_task("aligning", total=total, state="counting")
 
         def watch(direction: str, iteration: int, value: float) -> None:
-            bar.update(task, advance=1, told=f"{direction}, iteration {iteration}, log-likelihood {value:.0f}")
+            bar.update(task, advance=1, state=f"{direction}, iteration {iteration}, log-likelihood {value:.0f}")
 
         yield watch
 
@@ -188,32 +165,24 @@ def _scored(lexicon: "Lexicon", pairs: "SentencePairs", gold: Any) -> dict[str, 
     return report
 
 
-def _tell(report: dict[str, Any]) -> None:
-    screen = console()
-    screen.print(
+def _print(report: dict[str, Any]) -> None:
+    say = partial(console().print, highlight=False)
+    say(
         f"{report['pairs']} pairs, {report['source_words']} source words, {report['target_words']} target words; "
-        f"{report['links']} links by {report['direction']}.",
-        highlight=False,
+        f"{report['links']} links by {report['direction']}."
     )
     for name, model in report["models"].items():
-        values = model["log_likelihoods"]
-        screen.print(
-            f"{name}: log-likelihood {values[0]:.0f} to {values[-1]:.0f} in {len(values) - 1} iterations"
-            f"{', converged' if model['converged'] else ''}.",
-            highlight=False,
-        )
+        values, converged = model["log_likelihoods"], ", converged" if model["converged"] else ""
+        say(f"{name}: log-likelihood {values[0]:.0f} to {values[-1]:.0f} in {len(values) - 1} iterations{converged}.")
     if report["gold"] is None:
         return
     known = report["gold"]["coverage"]
-    screen.print(
-        f"Of the gold's words the table knows {known['source']:.1%} (source) and {known['target']:.1%} (target).",
-        highlight=False,
-    )
+    say(f"Of the gold's words the table knows {known['source']:.1%} (source) and {known['target']:.1%} (target).")
     if "refused" in report["gold"]:
-        screen.print(report["gold"]["refused"], style="yellow", highlight=False)
+        say(report["gold"]["refused"], style="yellow")
         return
     table = Table("direction", "links", "precision", "recall", "AER")
     for row in report["gold"]["scores"]:
         shares = ("" if row[name] is None else f"{row[name]:.3f}" for name in ("precision", "recall", "aer"))
         table.add_row(row["direction"], str(row["links"]), *shares)
-    screen.print(table)
+    console().print(table)

@@ -1,4 +1,4 @@
-"""``attnlab claims``: every claim of the papers and how it stands."""
+"""``attnlab claims``: every claim of the papers and its verdict."""
 
 from itertools import groupby
 from json import dumps
@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
 from attnlab.cli.options import JsonOption
 from attnlab.errors import UsageError
@@ -19,9 +20,9 @@ _COLOURS: dict[Verdict, str] = {"holds": "green", "fails": "red", "undecided": "
 
 def claims(
     as_json: JsonOption = False,
-    results: Annotated[Path, typer.Option(help="The folder that holds the results.")] = Path("results"),
-    verdict: Annotated[str | None, typer.Option(help="Only claims that: holds, fails or undecided.")] = None,
-    experiment: Annotated[str | None, typer.Option(help="Only claims that this experiment decides.")] = None,
+    results: Annotated[Path, Option(help="The folder that holds the results.")] = Path("results"),
+    verdict: Annotated[str | None, Option(help="Only claims that: holds, fails or undecided.")] = None,
+    experiment: Annotated[str | None, Option(help="Only claims that this experiment decides.")] = None,
 ) -> None:
     """Show every claim of the papers with its measured verdict."""
     decisions = select(decide(results), verdict, experiment)
@@ -78,10 +79,9 @@ def scope(decision: Decision) -> str:
     >>> scope(Decision("id", "P3", "it works", "agreement", "fails", None, None, "paper", tuple(parts), ("sst", "sms")))
     '\\ndecided on sst, sms; of 2 parts 1 holds, 1 fails'
     """
-    told = [f"decided on {', '.join(decision.rows)}"] if decision.rows else []
-    if parts := differing(decision.parts):
-        told.append(parts)
-    return "\n" + "; ".join(told) if told else ""
+    corpora = f"decided on {', '.join(decision.rows)}" if decision.rows else ""
+    said = "; ".join(part for part in (corpora, differing(decision.parts)) if part)
+    return f"\n{said}" if said else ""
 
 
 def effect(decision: Decision) -> str:

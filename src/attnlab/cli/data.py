@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,22 +12,19 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
-from attnlab.cli.options import JsonOption, settings
+from attnlab.cli.options import File, JsonOption, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from attnlab.data.corpora import PaperSizes
-    from attnlab.data.labelled_text import Corpus
-    from attnlab.data.sizes import Sizes
+    from attnlab.data.corpora.corpus import PaperSizes
+    from attnlab.data.labelled_text import Corpus, Sizes
 
 app = typer.Typer(help="Labelled texts: what is known, what is here, what is in it.")
 
-DataOption = Annotated[
-    Path | None,
-    typer.Option("--data", help="Folder of the corpora.", envvar="ATTNLAB_DATA", show_default=False),
-]
-_FILE = "A file of your own"
+DataOption = Annotated[File, Option("--data", help="Folder of the corpora.", envvar="ATTNLAB_DATA", show_default=False)]
+_own = partial(Option, rich_help_panel="A file of your own")
 NOT_KNOWN = "not known"
 CUT = 60
 """Words of a sample that are printed."""
@@ -60,29 +58,24 @@ def data(context: typer.Context, data: DataOption = None, as_json: JsonOption = 
 @app.command()
 def show(
     context: typer.Context,
-    corpus: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A corpus' name, or a file of labelled texts.")],
+    corpus: Annotated[str, Argument(metavar="NAME|FILE", help="A corpus' name, or a file of labelled texts.")],
     data: DataOption = None,
     vocabulary: Annotated[
-        str, typer.Option(help="Words with an id: text (count of 3 or more) or released (also those in GloVe).")
+        str, Option(help="Words with an id: text (count of 3 or more) or released (also those in GloVe).")
     ] = "text",
-    hub: Annotated[bool, typer.Option("--hub", help="Load NAME from a hub of datasets, through the network.")] = False,
-    samples: Annotated[int, typer.Option(min=0, help="Texts of each class to print.")] = 2,
-    no_texts: Annotated[bool, typer.Option("--no-texts", help="Statistics alone, no texts.")] = False,
-    text: Annotated[str | None, typer.Option(help="The column of the texts.", rich_help_panel=_FILE)] = None,
-    label: Annotated[str | None, typer.Option(help="The column of the labels.", rich_help_panel=_FILE)] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option("--map", help="Which labels make which class: '1,2=neg 4,5=pos'.", rich_help_panel=_FILE),
-    ] = None,
-    valid: Annotated[Path | None, typer.Option(help="Another file, to validate on.", rich_help_panel=_FILE)] = None,
-    longest: Annotated[
-        int | None, typer.Option(min=1, help="Leave out texts of more words.", rich_help_panel=_FILE)
-    ] = None,
+    hub: Annotated[bool, Option("--hub", help="Load NAME from a hub of datasets, through the network.")] = False,
+    samples: Annotated[int, Option(min=0, help="Texts of each class to print.")] = 2,
+    no_texts: Annotated[bool, Option("--no-texts", help="Statistics alone, no texts.")] = False,
+    text: Annotated[str | None, _own(help="The column of the texts.")] = None,
+    label: Annotated[str | None, _own(help="The column of the labels.")] = None,
+    groups: Annotated[str | None, _own("--map", help="Which labels make which class: '1,2=neg 4,5=pos'.")] = None,
+    valid: Annotated[File, _own(help="Another file, to validate on.")] = None,
+    longest: Annotated[int | None, _own(min=1, help="Leave out texts of more words.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print samples and statistics of a corpus, beside what is known of the paper's."""
     from attnlab.data.corpora import KNOWN
-    from attnlab.data.sizes import sizes
+    from attnlab.data.labelled_text import sizes
 
     own = {"text": text, "label": label, "groups": groups, "valid": valid, "longest": longest}
     given = {name: value for name, value in own.items() if value is not None}
@@ -135,12 +128,12 @@ def _listed(data: Path | None) -> list[dict[str, Any]]:
     ]
 
 
-def _load(name: str, data: Path | None, vocabulary: str, hub: bool, own: dict[str, Any]) -> "Corpus":
+def _load(name: str, data: File, vocabulary: str, hub: bool, own: dict[str, Any]) -> "Corpus":
     """A corpus by name, or a file of one's own, which alone takes the options ``own``."""
     from attnlab.data.corpora import KNOWN
     from attnlab.data.labelled_file import is_table
     from attnlab.data.labelled_text import load_corpus, load_file
-    from attnlab.data.vocabulary import check_vocabulary_rule
+    from attnlab.data.tokens import check_vocabulary_rule
 
     rule = check_vocabulary_rule(vocabulary)
     if name in KNOWN or not (is_table(Path(name)) or Path(name).exists()):
@@ -170,7 +163,7 @@ def _samples(corpus: "Corpus", number: int) -> list[dict[str, str]]:
 
 def _statistics(title: str, size: "Sizes", paper: "PaperSizes | None") -> Table:
     """Table 8, ours beside the paper's."""
-    from attnlab.data.corpora import PaperSizes
+    from attnlab.data.corpora.corpus import PaperSizes
 
     known = paper or PaperSizes()
     table = Table(title=Text(_harmless(title)), title_justify="left")
@@ -187,8 +180,8 @@ def _statistics(title: str, size: "Sizes", paper: "PaperSizes | None") -> Table:
         ("unknown words, validation", f"{size.unknown[1]:.1%}", None),
     ]
     for name, ours, theirs in rows:
-        told = NOT_KNOWN if theirs is None else f"{theirs:,}"
-        table.add_row(name, ours, *([told] if paper else []))
+        papers = NOT_KNOWN if theirs is None else f"{theirs:,}"
+        table.add_row(name, ours, *([papers] if paper else []))
     return table
 
 

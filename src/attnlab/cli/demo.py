@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.padding import Padding
+from typer import Option
 
 from attnlab.cli.options import JobsOption, StoreOption, check_device, console, settings, workers
 
@@ -13,7 +14,7 @@ SEEDS = (0, 1, 2)
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("attnlab-demo.html"),
+    out: Annotated[Path, Option(help="The page to write.")] = Path("attnlab-demo.html"),
     jobs: JobsOption = None,
     store: StoreOption = Path("runs"),
 ) -> None:
@@ -37,15 +38,12 @@ def demo(
     story = story_of(Runs(Outcome(setting.name, seed, done[setting.spec(seed).id]) for setting, seed in wanted))
     write_page(out, story.title, story.lead, story.sections)
     if not settings.quiet:
-        _print(story.lead, [(s.heading, list(s.paragraphs)) for s in story.sections if s.paragraphs])
+        screen = Console(highlight=False)
+        screen.print(f"\n[bold]{story.lead}[/bold]")
+        for section in story.sections:
+            if section.paragraphs:
+                screen.print(f"\n[bold]{section.heading}[/bold]")
+            for paragraph in section.paragraphs:
+                screen.print(Padding(paragraph, (0, 0, 0, 2)), width=min(screen.width, 100))
+        screen.print()
     typer.echo(str(out))
-
-
-def _print(lead: str, sections: list[tuple[str, list[str]]]) -> None:
-    screen = Console(highlight=False)
-    screen.print(f"\n[bold]{lead}[/bold]")
-    for heading, paragraphs in sections:
-        screen.print(f"\n[bold]{heading}[/bold]")
-        for paragraph in paragraphs:
-            screen.print(Padding(paragraph, (0, 0, 0, 2)), width=min(screen.width, 100))
-    screen.print()

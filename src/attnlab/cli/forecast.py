@@ -1,6 +1,7 @@
 """``attnlab forecast``: will attention be learned on this data? From co-occurrence alone."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,14 +10,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
-from attnlab.cli.options import JsonOption, console, settings
+from attnlab.cli.options import File, JsonOption, console, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
     from attnlab.theory.forecast import Forecast, Picture
 
-_PAIRS, _LABELS = "A parallel corpus", "Labelled texts"
+_parallel, _labelled = (partial(Option, rich_help_panel=panel) for panel in ("A parallel corpus", "Labelled texts"))
 SHOWN = 8
 """Rows and columns of the picture, and words of each kind, that a terminal has room for."""
 
@@ -24,23 +26,13 @@ SHOWN = 8
 def forecast(
     file: Annotated[
         Path | None,
-        typer.Argument(help="Labelled texts: .csv, .tsv, .jsonl (also .gz, .xz) or .parquet.", show_default=False),
+        Argument(help="Labelled texts: .csv, .tsv, .jsonl (also .gz, .xz) or .parquet.", show_default=False),
     ] = None,
-    text: Annotated[
-        str, typer.Option(help="The column of FILE that holds the texts.", rich_help_panel=_LABELS)
-    ] = "text",
-    label: Annotated[
-        str, typer.Option(help="The column of FILE that holds the labels.", rich_help_panel=_LABELS)
-    ] = "label",
-    source: Annotated[
-        Path | None, typer.Option(help="Source sentences, one a line; plain, .gz or .xz.", rich_help_panel=_PAIRS)
-    ] = None,
-    target: Annotated[
-        Path | None, typer.Option(help="Target sentences, line by line their translations.", rich_help_panel=_PAIRS)
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for a page, forecast.html, and all numbers, forecast.json.")
-    ] = None,
+    text: Annotated[str, _labelled(help="The column of FILE that holds the texts.")] = "text",
+    label: Annotated[str, _labelled(help="The column of FILE that holds the labels.")] = "label",
+    source: Annotated[File, _parallel(help="Source sentences, one a line; plain, .gz or .xz.")] = None,
+    target: Annotated[File, _parallel(help="Target sentences, line by line their translations.")] = None,
+    out: Annotated[File, Option(help="Folder for a page, forecast.html, and all numbers, forecast.json.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say from data alone whether attention has a reason to learn which word comes from which. Trains nothing."""
@@ -60,46 +52,46 @@ def forecast(
             )
         for note in texts.notes:
             console().print(Text(note, "yellow"))
-        told, name = forecast(texts), file.name
+        result, name = forecast(texts), file.name
     elif source is not None and target is not None:
         from attnlab.data.sentence_pairs import read_pairs
 
-        told, name = forecast(read_pairs(source, target)), f"{source.name} and {target.name}"
+        result, name = forecast(read_pairs(source, target)), f"{source.name} and {target.name}"
     written = []
     if out is not None:
         from attnlab.pages.forecast import write_forecast
 
-        written = write_forecast(out, told, name)
+        written = write_forecast(out, result, name)
     if as_json:
-        typer.echo(json.dumps({"data": name, **told.to_json()}, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps({"data": name, **result.to_json()}, indent=2, ensure_ascii=False))
         return
     if settings.quiet:
-        typer.echo(told.sentence)
+        typer.echo(result.sentence)
     else:
-        _print(told)
+        _print(result)
     for path in written:
         typer.echo(str(path))
 
 
-def _print(told: "Forecast") -> None:
+def _print(result: "Forecast") -> None:
     from attnlab.pages.forecast import measures, word_rows
 
     screen = Console(highlight=False)
     colour = {"likely to be learned": "green", "may be learned": "yellow", "no reason to be learned": "red"}
-    screen.print(told.sentence, style=f"bold {colour.get(told.verdict, 'magenta')}")
+    screen.print(result.sentence, style=f"bold {colour.get(result.verdict, 'magenta')}")
     numbers = Table(show_header=False)
-    for name, value in measures(told):
+    for name, value in measures(result):
         numbers.add_row(name, value)
     screen.print(numbers)
-    for title, words in (("The strongest words", told.strongest), ("The hopeless words", told.hopeless)):
-        rows = word_rows(words[:SHOWN], told)
+    for title, words in (("The strongest words", result.strongest), ("The hopeless words", result.hopeless)):
+        rows = word_rows(words[:SHOWN], result)
         if rows:
             table = Table(*rows[0], title=title, title_justify="left")
             for row in rows:
                 table.add_row(*(escape(str(value)) for value in row.values()))
             screen.print(table)
-    if told.picture.inputs:
-        screen.print(_drawn(told.picture))
+    if result.picture.inputs:
+        screen.print(_drawn(result.picture))
 
 
 def _drawn(picture: "Picture") -> Table:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from typer import Option
 
 from attnlab.cli import align, claims, data, demo, experiments, forecast, report, run, store
 from attnlab.cli.options import settings
@@ -41,11 +42,11 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables, only results.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show tracebacks of errors too.")] = False,
-    device: Annotated[str, typer.Option("--device", help="Where to train, such as cpu or cuda.")] = "cpu",
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress and no tables, only results.")] = False,
+    verbose: Annotated[bool, Option("--verbose", "-v", help="Show tracebacks of errors too.")] = False,
+    device: Annotated[str, Option("--device", help="Where to train, such as cpu or cuda.")] = "cpu",
 ) -> None:
     """Options that stand before the command."""
     del version  # acted on before anything else

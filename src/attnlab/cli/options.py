@@ -4,24 +4,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
+from typer import Option
 
 from attnlab.errors import UsageError
 
 StoreOption = Annotated[
-    Path, typer.Option("--store", help="Folder of the run store.", envvar="ATTNLAB_STORE", show_default="runs")
+    Path, Option("--store", help="Folder of the run store.", envvar="ATTNLAB_STORE", show_default="runs")
 ]
 JobsOption = Annotated[
-    int | None, typer.Option("--jobs", min=1, help="Worker processes, one thread each.", show_default="one a core")
+    int | None, Option("--jobs", min=1, help="Worker processes, one thread each.", show_default="one a core")
 ]
 StopHopelessOption = Annotated[
     bool,
-    typer.Option(
-        "--stop-hopeless", help="End runs on copying that will not learn by step 200, as the early verdict has it."
-    ),
+    Option("--stop-hopeless", help="End runs on copying that will not learn by step 200, as the early verdict has it."),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON alone to standard output.")]
+File = Path | None
+JsonOption = Annotated[bool, Option("--json", help="Print JSON alone to standard output.")]
 
 
 @dataclass

@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 
 def report(
-    names: Annotated[list[str], typer.Argument(help="Experiments: see `attnlab experiments`.", show_default=False)],
-    results: Annotated[Path, typer.Option(help="Folder that results were written into.")] = Path("results"),
+    names: Annotated[list[str], Argument(help="Experiments: see `attnlab experiments`.", show_default=False)],
+    results: Annotated[Path, Option(help="Folder that results were written into.")] = Path("results"),
 ) -> None:
     """Write the page of an experiment's results again, from what lies on disk. Trains nothing."""
     from attnlab.lab.registry import find_experiment

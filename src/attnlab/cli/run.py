@@ -10,17 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from typer import Argument, Option
 
-from attnlab.cli.options import (
-    JobsOption,
-    JsonOption,
-    StopHopelessOption,
-    StoreOption,
-    check_device,
-    console,
-    settings,
-    workers,
-)
+from attnlab.cli import options
+from attnlab.cli.options import File
 
 if TYPE_CHECKING:
     from attnlab.lab.conduct import Estimate
@@ -36,39 +29,36 @@ def _names(incomplete: str) -> list[str]:
 def run(
     name: Annotated[
         str,
-        typer.Argument(
+        Argument(
             help="Experiment: see `attnlab experiments`; or your own as module:Class.",
             autocompletion=_names,
             show_default=False,
         ),
     ],
     preset: Annotated[
-        str, typer.Option(help="quick (about two minutes), reduced (fewer seeds or steps) or paper (its own settings).")
+        str, Option(help="quick (about two minutes), reduced (fewer seeds or steps) or paper (its own settings).")
     ] = "quick",
-    plan: Annotated[bool, typer.Option("--plan", help="Say what it would cost and train nothing.")] = False,
+    plan: Annotated[bool, Option("--plan", help="Say what it would cost and train nothing.")] = False,
     seeds: Annotated[
-        int | None, typer.Option(help="Only the first N of the experiment's seeds.", show_default="all of the preset")
+        int | None, Option(help="Only the first N of the experiment's seeds.", show_default="all of the preset")
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Only these rows (corpora) of an experiment that has rows.", show_default="those found"),
+        Option(help="Only these rows (corpora) of an experiment that has rows.", show_default="those found"),
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Folder of the corpora.", envvar="ATTNLAB_DATA", show_default=False)
-    ] = None,
-    stop_hopeless: StopHopelessOption = False,
+    data: Annotated[File, Option(help="Folder of the corpora.", envvar="ATTNLAB_DATA", show_default=False)] = None,
+    stop_hopeless: options.StopHopelessOption = False,
     recall: Annotated[
-        Path | None,
-        typer.Option(
-            help="Take runs on copying that results in this folder have measured as they stand there, instead of "
-            "training them.",
+        File,
+        Option(
+            help="Reuse copying runs already measured in this results folder instead of training them.",
             show_default=False,
         ),
     ] = None,
-    jobs: JobsOption = None,
-    store: StoreOption = Path("runs"),
-    out: Annotated[Path, typer.Option(help="Folder that results are written into.")] = Path("results"),
-    as_json: JsonOption = False,
+    jobs: options.JobsOption = None,
+    store: options.StoreOption = Path("runs"),
+    out: Annotated[Path, Option(help="Folder that results are written into.")] = Path("results"),
+    as_json: options.JsonOption = False,
 ) -> None:
     """Run an experiment of the papers: train what is missing, decide its claims, write tables and figures."""
     from attnlab.lab.conduct import conduct, estimate
@@ -92,18 +82,13 @@ def run(
         check_recalling(experiment)
     recalled = None if recall is None else recall_runs(recall)
     orders = [replace(order, row=row) for row in chosen_rows(experiment, order.preset, only or ())]
-    engine = LocalEngine(workers(jobs), check_device(settings.device))
+    engine = LocalEngine(options.workers(jobs), options.check_device(options.settings.device))
     runs = RunStore(store)
     if plan:
-        _plan(
-            [(order, estimate(experiment, order, runs, recalled)) for order in orders],
-            experiment.name,
-            engine.workers,
-            as_json,
-        )
+        costs = [(order, estimate(experiment, order, runs, recalled)) for order in orders]
+        _plan(costs, experiment.name, engine.workers, as_json)
         return
-    screen = console()
-    told = []
+    screen, documents = options.console(), []
     for order in orders:
         # What repeats the result; where runs and results lie, and how many workers made them, decides nothing.
         command = f"attnlab run {experiment.name} --preset {order.preset}"
@@ -111,17 +96,17 @@ def run(
         command += " --stop-hopeless" * stop_hopeless + (" --recall results" if recall else "")
         with watching(screen) as watch:
             done = conduct(experiment, order, runs, engine, out, command=command, watch=watch, recalled=recalled)
-        told.append(json.loads((done.folder / "result.json").read_text(encoding="utf-8")))
+        documents.append(json.loads((done.folder / "result.json").read_text(encoding="utf-8")))
         if not as_json:
-            if not settings.quiet:
+            if not options.settings.quiet:
                 _print(done.result)
             typer.echo(str(done.folder))
-    if not stop_hopeless:  # such results stand apart, where they decide nothing
+    if not stop_hopeless:  # such results are kept apart, where they decide nothing
         page = experiment.report(out / experiment.name)
         if not as_json:
             typer.echo(str(page))
     if as_json:
-        typer.echo(json.dumps(told[0] if len(told) == 1 else told, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(documents[0] if len(documents) == 1 else documents, indent=2, ensure_ascii=False))
 
 
 def _plan(costs: "list[tuple[Order, Estimate]]", name: str, workers: int, as_json: bool) -> None:
@@ -132,10 +117,8 @@ def _plan(costs: "list[tuple[Order, Estimate]]", name: str, workers: int, as_jso
     for order, cost in costs:
         asked = f"{name} at {order.preset}" + (f", row {order.row}" if order.row else "")
         if not cost.to_train:
-            trained = (
-                f"all {cost.runs} runs are there; only their analysis is left" if cost.runs else "nothing to train"
-            )
-            Console().print(f"{asked}: {trained}.", highlight=False)
+            left = f"all {cost.runs} runs are there; only their analysis is left" if cost.runs else "nothing to train"
+            Console().print(f"{asked}: {left}.", highlight=False)
             continue
         Console().print(
             f"{asked}: {cost.runs} runs, {cost.to_train} of them still to be trained "

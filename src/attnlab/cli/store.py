@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
 from attnlab.cli.options import JsonOption, StoreOption
 from attnlab.errors import UsageError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Look after the runs on disk.", no_args_is_help=True)
 
-RunArgument = Annotated[str, typer.Argument(metavar="ID", help="A run's id, or at least its first 4 characters.")]
+RunArgument = Annotated[str, Argument(metavar="ID", help="A run's id, or at least its first 4 characters.")]
 
 _COLOURS = {"finished": "green", "running": "cyan", "interrupted": "yellow", "failed": "red"}
 
@@ -74,7 +75,7 @@ def show(run_id: RunArgument, store: StoreOption = Path("runs"), as_json: JsonOp
 
 @app.command()
 def verify(
-    run_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="One run only.", show_default="all")] = None,
+    run_id: Annotated[str | None, Argument(metavar="[ID]", help="One run only.", show_default="all")] = None,
     store: StoreOption = Path("runs"),
     as_json: JsonOption = False,
 ) -> None:
@@ -98,7 +99,7 @@ def verify(
 @app.command()
 def remove(
     run_id: RunArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
     store: StoreOption = Path("runs"),
 ) -> None:
     """Remove a run and everything kept of it."""
@@ -119,7 +120,7 @@ def _open(store: Path) -> "RunStore":
 
 
 def state_of(run: "Run") -> str:
-    """How the run stands: its status, except that one which says running while nobody works on it was interrupted."""
+    """Its status, except that one which says running while nobody works on it was interrupted."""
     status = run.status()
     if status is None:
         return "unknown"

@@ -1,4 +1,4 @@
-"""Labelled texts made harder on purpose: labels shuffled, or the words that tell the class removed.
+"""Labelled texts made harder on purpose: labels shuffled, or the words that give the class away removed.
 
 What a network could learn from a corpus is then known to be less, while its texts, their lengths and the number of
 texts of each class stay as they were. The vocabulary stays too, so that networks begin from the same weights.
@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnlab.data.batch import Bags
 from attnlab.data.labelled_text import Corpus
 from attnlab.errors import UsageError
 from attnlab.seeds import numpy_generator
@@ -70,22 +69,16 @@ def keywords(corpus: Corpus) -> NDArray[np.int64]:
     forecast nor a network enters, so that what they do without these words is not decided by how they were chosen.
     ``<unk>`` is no word. Of equals the one with the lower id, which is the more frequent, comes first.
     """
-    present = _texts_with(corpus.train, len(corpus.words), len(corpus.classes))  # (words, classes)
-    absent = np.bincount(corpus.train.labels.numpy(), minlength=len(corpus.classes)) - present
+    texts, labels, classes = corpus.train, corpus.train.labels.numpy(), len(corpus.classes)
+    pairs = torch.unique(texts.words * len(texts) + texts.sentence).numpy()  # a word counts once a text
+    cells = pairs // len(texts) * classes + labels[pairs % len(texts)]
+    present = np.bincount(cells, minlength=len(corpus.words) * classes).reshape(-1, classes)  # (words, classes)
+    absent = np.bincount(labels, minlength=classes) - present
     table = np.stack([present, absent], 1)  # (words, present or absent, classes)
     expected = table.sum(1, keepdims=True) * table.sum(2, keepdims=True) / len(corpus.train)
-    # Cells in which nothing was seen add nothing: a logarithm of 0 stands there instead of minus infinity.
+    # Cells in which nothing was seen add nothing: there is a logarithm of 0 instead of minus infinity.
     terms = table * np.log(np.divide(table, expected, out=np.ones(table.shape), where=table > 0))
     # Rounded, so that words whose counts mirror each other are equals on every machine.
     keyness = np.round(2 * terms.sum((1, 2)), 9)
-    ranked = np.argsort(-keyness, kind="stable").astype(np.int64)
-    told: NDArray[np.int64] = ranked[ranked != UNKNOWN]
-    return told
-
-
-def _texts_with(texts: Bags, words: int, classes: int) -> NDArray[np.int64]:
-    """In how many texts of each class each word stands: (words, classes)."""
-    pairs = torch.unique(texts.words * len(texts) + texts.sentence).numpy()  # a word counts once a text
-    cells = pairs // len(texts) * classes + texts.labels.numpy()[pairs % len(texts)]
-    found: NDArray[np.int64] = np.bincount(cells, minlength=words * classes).reshape(words, classes)
-    return found
+    ranked = np.argsort(-keyness, kind="stable").astype(np.int64, copy=False)
+    return np.asarray(ranked[ranked != UNKNOWN])

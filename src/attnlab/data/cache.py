@@ -8,19 +8,20 @@ at once. A folder that cannot be written to costs time and a warning, nothing el
 import json
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from attnlab.errors import UsageError
+from attnlab.data.reading import readable
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -40,12 +41,8 @@ def content_key(files: Sequence[Path], *settings: object) -> str:
     """A name for what these settings make of these files: of their bytes and names, not their dates or folders."""
     digest = sha256(json.dumps([str(setting) for setting in settings]).encode())
     for path in files:
-        try:
-            with path.open("rb") as stream:
-                bytes_ = file_digest(stream, "sha256").hexdigest()
-        except OSError as fault:
-            what = "is a folder; a file is needed" if path.is_dir() else f"cannot be read: {fault.strerror or fault}"
-            raise UsageError(f"{path} {what}." if path.exists() else f"There is no file {path}.") from None
+        with readable(path), path.open("rb") as stream:
+            bytes_ = file_digest(stream, "sha256").hexdigest()
         digest.update(json.dumps([path.parent.name, path.name, bytes_]).encode())
     return digest.hexdigest()[:32]
 
@@ -55,29 +52,26 @@ def read_cached(key: str) -> tuple[dict[str, NDArray[Any]], Any] | None:
     try:
         with safe_open(_file(key), "numpy") as stored:
             arrays = {name: stored.get_tensor(name) for name in sorted(stored.keys())}
-            told = stored.metadata() or {}
-        return (arrays, json.loads(told["facts"])) if told.get("sha256") == _digest(arrays, told["facts"]) else None
+            header = stored.metadata() or {}
+        whole = header.get("sha256") == _digest(arrays, header["facts"])
+        return (arrays, json.loads(header["facts"])) if whole else None
     except (OSError, SafetensorError, KeyError, ValueError):
         return None
 
 
 def write_cached(key: str, arrays: Arrays, facts: object) -> None:
     """Keep arrays and facts, which JSON can hold, under ``key``."""
-    told = json.dumps(facts)
-    data = save(dict(arrays), {"facts": told, "sha256": _digest(arrays, told)})
+    text = json.dumps(facts)
+    data = save(dict(arrays), {"facts": text, "sha256": _digest(arrays, text)})
     path = _file(key)
+    new = path.with_name(f".new-{uuid4().hex}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as new:
-            written = Path(new.name)
-            try:
-                new.write(data)
-                new.close()
-                written.replace(path)
-            except OSError:
-                written.unlink(missing_ok=True)
-                raise
+        new.write_bytes(data)
+        new.replace(path)
     except OSError as fault:
+        with suppress(OSError):
+            new.unlink()
         warnings.warn(
             f"Preprocessed data cannot be kept in {path.parent} ({fault.strerror or fault}), so it is made anew each "
             "time; ATTNLAB_CACHE can name another folder.",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 _ABBREVIATIONS = {"mr", "mrs", "ms", "messrs", "dr", "hon", "st", "no", "rt", "jr", "sr", "mm", "mme", "mlle", "vs"}
 # White space other than the newline, which separates sentences.
 _BLANKS = re.compile(r"[^\S\n]+")
-# Marks that are tokens of their own wherever they stand; runs of hyphens stay together.
+# Marks that are tokens of their own wherever they are; runs of hyphens stay together.
 _MARKS = re.compile(r"(--+|[^\w\s.,'’]|_)")
 # A comma or a point between digits belongs to a number.
 _COMMA = re.compile(r",(?!\d)|(?<!\d),")
@@ -57,7 +57,7 @@ class Conventions:
         """The text by these rules, in their order: contractions, tokens, case, accents."""
         if self.split_contractions:
             text = _ARTICLE.sub(
-                lambda found: _like(found[1], _JOINED[found[1].lower()]), _ELISION.sub(_full_word, text)
+                lambda match: _like(match[1], _JOINED[match[1].lower()]), _ELISION.sub(_full_word, text)
             )
         if self.tokenise:
             text = tokenised(text)
@@ -92,22 +92,22 @@ def without_accents(text: str) -> str:
         return text
     kept: list[str] = []
     for letter in unicodedata.normalize("NFD", text):
-        # A mark that stands alone is a word, if an odd one: taking it away would move those behind it.
+        # A mark alone is a word, if an odd one: taking it away would move those after it.
         if not unicodedata.combining(letter) or not kept or kept[-1].isspace():
             kept.append(letter)
     return unicodedata.normalize("NFC", "".join(kept))
 
 
-def _without_point(found: re.Match[str]) -> str:
+def _without_point(match: re.Match[str]) -> str:
     """The point set apart, unless the word is an initial, has other points (p.m.) or is a known abbreviation."""
-    word = found[1]
+    word = match[1]
     kept = (len(word) == 1 and word.isalpha()) or "." in word or word.lower() in _ABBREVIATIONS
-    return found[0] if kept else f"{word} ."
+    return match[0] if kept else f"{word} ."
 
 
-def _full_word(found: re.Match[str]) -> str:
-    full = _ELISIONS.get(found[1].lower())
-    return found[0] if full is None else _like(found[1], full) + " "
+def _full_word(match: re.Match[str]) -> str:
+    full = _ELISIONS.get(match[1].lower())
+    return match[0] if full is None else _like(match[1], full) + " "
 
 
 def _like(model: str, word: str) -> str:

@@ -61,7 +61,7 @@ def _form(path: Path) -> str:
     form = ENDINGS.get(ending)
     if form is None or (packed and form == "parquet"):
         known = ", ".join(ENDINGS)
-        raise UsageError(f"{path} must end with one of {known} (all but Parquet also with .gz or .xz behind it).")
+        raise UsageError(f"{path} must end with one of {known} (all but Parquet also with .gz or .xz after it).")
     return form
 
 
@@ -75,7 +75,7 @@ def _read_csv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
     except pa.ArrowInvalid as error:
         if uneven := _uneven_row(data, len(header)):
             hint = " A value with a comma in it stands in quotation marks." if uneven[1] > len(header) else ""
-            raise UsageError(_columns_told(path, *uneven, len(header)) + hint) from None
+            raise UsageError(_uneven(path, *uneven, len(header)) + hint) from None
         raise UsageError(f"{path} is no whole CSV file ({_first_line(error)}).") from None
     return [table[name].combine_chunks() for name in wanted]
 
@@ -87,7 +87,7 @@ def _parsed(data: bytes, wanted: Sequence[str]) -> pa.Table:
         return arrow_csv.read_csv(
             pa.BufferReader(data),
             read_options=arrow_csv.ReadOptions(block_size=block),
-            # An empty line becomes a row of empty values: it is counted, and the rows behind it keep their numbers.
+            # An empty line becomes a row of empty values: it is counted, and the rows after it keep their numbers.
             parse_options=arrow_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=list(wanted),
@@ -114,12 +114,12 @@ def _uneven_row(data: bytes, columns: int) -> tuple[int, int] | None:
     return None
 
 
-def _columns_told(path: Path, line: int, found: int, columns: int) -> str:
+def _uneven(path: Path, line: int, found: int, columns: int) -> str:
     return f"{path}, line {line} has {found} column{'s' * (found > 1)}; the first line names {columns}."
 
 
 def check_quotes(path: Path, data: bytes) -> None:
-    """Refuse a value whose quotation mark never closes: it would swallow the rows behind it without a word."""
+    """Refuse a value whose quotation mark never closes: it would swallow the rows after it without a word."""
     for value in _QUOTED.finditer(data):
         if value["end"] is None:
             line = data.count(b"\n", 0, value.start()) + 1
@@ -140,7 +140,7 @@ def _read_tsv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
     rows = [line.split("\t") for line in lines[1:]]
     for number, row in enumerate(rows, 2):
         if len(row) != len(header) and any(row):
-            raise UsageError(_columns_told(path, number, len(row), len(header)))
+            raise UsageError(_uneven(path, number, len(row), len(header)))
     places = [header.index(name) for name in wanted]
     return [pa.array([row[place] if any(row) else "" for row in rows], pa.large_string()) for place in places]
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from attnlab.data.batch import Bags
 from attnlab.data.cache import content_key, read_cached, write_cached
-from attnlab.data.corpora import KNOWN, Known, Raw, data_folder, known_corpus
+from attnlab.data.corpora import KNOWN, data_folder, known_corpus
+from attnlab.data.corpora.corpus import Known, Raw
 from attnlab.data.own_file import check_classes, count_rows, explain_rows, hold_out_fifth, parse_groups, read_own
-from attnlab.data.tokens import TokenRule, tokenise
+from attnlab.data.tokens import TokenRule, VocabularyRule, check_vocabulary_rule, choose_words, tokenise
 from attnlab.data.vectors import find_vectors, read_vectors
-from attnlab.data.vocabulary import VocabularyRule, check_vocabulary_rule, choose_words
 from attnlab.errors import UsageError
 from attnlab.seeds import numpy_generator
 
@@ -60,6 +60,44 @@ class Corpus:
                 digest.update(len(values).to_bytes(8, "little"))
                 digest.update(values.numpy().astype("<i8", copy=False).tobytes())
         return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Texts, words and classes of a corpus.
+
+    ``median_length``, ``longest``: words of the training texts. ``valid_longest``: of the validation texts.
+    ``vocabulary``: words with an id, ``<unk>`` among them. ``unknown``: the share of ``<unk>`` among the words of the
+    training and of the validation texts. ``train_classes``, ``valid_classes``: texts of each class.
+    """
+
+    train: int
+    valid: int
+    median_length: float
+    longest: int
+    valid_longest: int
+    vocabulary: int
+    unknown: tuple[float, float]
+    train_classes: tuple[int, ...]
+    valid_classes: tuple[int, ...]
+
+
+def sizes(corpus: Corpus) -> Sizes:
+    """What the corpus' arrays say: the paper's Table 8 and a little more."""
+    parts, lengths = (corpus.train, corpus.valid), corpus.train.lengths
+    classes = [tuple(torch.bincount(bags.labels, minlength=len(corpus.classes)).tolist()) for bags in parts]
+    unknown = [float((bags.words == 0).double().mean()) for bags in parts]
+    return Sizes(
+        train=len(corpus.train),
+        valid=len(corpus.valid),
+        median_length=float(lengths.double().quantile(0.5)),
+        longest=int(lengths.max()),
+        valid_longest=int(corpus.valid.lengths.max()),
+        vocabulary=len(corpus.words),
+        unknown=(unknown[0], unknown[1]),
+        train_classes=classes[0],
+        valid_classes=classes[1],
+    )
 
 
 def load_corpus(
@@ -119,9 +157,6 @@ def load_file(
         return replace(corpus, notes=explain_rows(corpus.notes, path, valid))
 
     return _cached(content_key(files, RULES, unicodedata.unidata_version, *settings), build)
-
-
-# --- From texts to word ids ---------------------------------------------------------------------------------------
 
 
 def _build(
@@ -192,9 +227,6 @@ def _by_permutation(known: Known) -> Split:
         return held_out
 
     return split
-
-
-# --- The cache ----------------------------------------------------------------------------------------------------
 
 
 def _cached(key: str, build: Callable[[], Corpus]) -> Corpus:

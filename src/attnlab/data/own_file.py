@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.data.corpora import Part, Raw
+from attnlab.data.corpora.corpus import Part, Raw
 from attnlab.data.labelled_file import has_header, read_columns
 from attnlab.errors import UsageError
 from attnlab.seeds import numpy_generator
@@ -41,6 +41,12 @@ def parse_groups(groups: str | Mapping[str, str] | None) -> dict[str, str] | Non
     return dict(pairs)
 
 
+def check_groups(path: Path, column: str, grouping: Mapping[str, str], there: set[str]) -> None:
+    """Refuse a label in the groups that is not ``there``."""
+    if missing := [one for one in grouping if one not in there]:
+        raise UsageError(f"{path} has no label {missing[0]!r} in its column {column!r}; its labels are {few(there)}.")
+
+
 def read_own(
     path: Path, text: str, label: str, grouping: Mapping[str, str] | None, valid: Path | None
 ) -> tuple[tuple[str, ...], Raw]:
@@ -52,8 +58,7 @@ def read_own(
         raise UsageError(f"{path} {what} in its column {label!r}; two or more classes are needed.")
     if grouping is None:
         grouping = {one: one for one in _in_order(there)}
-    elif missing := [one for one in grouping if one not in there]:
-        raise UsageError(f"{path} has no label {missing[0]!r} in its column {label!r}; its labels are {few(there)}.")
+    check_groups(path, label, grouping, there)
     classes = tuple(dict.fromkeys(grouping.values()))
     train, notes = _part(path, texts, labels, classes, grouping)
     if valid is None:
@@ -91,11 +96,11 @@ def _check_part(
     name = f"the class {classes[short[0]][:40]!r}"
     left, lost = (rows[(labels == short[0]) & chosen] for chosen in (keep, ~keep))
     why = "no word" if longest is None else f"no word or more than {longest}"
-    told = f" ({_rows_told(lost)} {'has' if len(lost) == 1 else 'have'} {why})" if len(lost) else ""
+    lost_rows = f" ({_named_rows(lost)} {'has' if len(lost) == 1 else 'have'} {why})" if len(lost) else ""
     if fewest == 1:
-        raise UsageError(f"{part.path} has no text of {name} {purpose}{told}; each class needs one.")
+        raise UsageError(f"{part.path} has no text of {name} {purpose}{lost_rows}; each class needs one.")
     where = f"{part.path}, row {left[0]}: no other text" if len(left) else f"{part.path}: no text"
-    what = f"of {name} can be used{told}" if told else f"is of {name}"
+    what = f"of {name} can be used{lost_rows}" if lost_rows else f"is of {name}"
     raise UsageError(f"{where} {what}; each class needs two texts, one {purpose}. A map of labels can leave it out.")
 
 
@@ -123,17 +128,17 @@ def count_rows(places: NDArray[np.int64], rows: Sequence[int] | None, what: str,
     count = len(places)
     named = ""
     if rows is not None:
-        named = f" ({_rows_told([rows[place] for place in places[: SHOWN + 1]])})"
+        named = f" ({_named_rows([rows[place] for place in places[: SHOWN + 1]])})"
     return f"{count} {what}{'s' * (count > 1)} {which} {'is' if count == 1 else 'are'} left out{named}."
 
 
-def _rows_told(rows: Sequence[int] | NDArray[np.int64]) -> str:
+def _named_rows(rows: Sequence[int] | NDArray[np.int64]) -> str:
     first = ", ".join(map(str, rows[:SHOWN]))
     return f"row{'s' * (len(rows) > 1)} {first}{', ...' * (len(rows) > SHOWN)}"
 
 
 def explain_rows(notes: Sequence[str], *files: Path | None) -> tuple[str, ...]:
-    """The notes, and once behind them how rows are counted, where they name rows and a file has a header.
+    """The notes, and once after them how rows are counted, where they name rows and a file has a header.
 
     >>> explain_rows(["a.csv: 1 text without a word is left out (row 3)."], Path("a.csv"))[1]
     'Rows are counted without the header: row 1 is the first below it.'

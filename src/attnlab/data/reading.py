@@ -7,32 +7,43 @@ not start a new one.
 import gzip
 import lzma
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 from attnlab.errors import UsageError
 
 _BOM = b"\xef\xbb\xbf"
+_OPEN: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+
+
+@contextmanager
+def readable(path: Path, needed: str = "a file is needed") -> Iterator[None]:
+    """Say in one sentence what goes wrong while ``path`` is read; where it is a folder, what is ``needed``."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise UsageError(f"There is no file {path}.") from None
+    except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as fault:
+        raise UsageError(f"{path} is no whole {path.suffix} archive ({fault}).") from None
+    except OSError as fault:
+        what = f"is a folder; {needed}" if path.is_dir() else f"cannot be read: {fault.strerror or fault}"
+        raise UsageError(f"{path} {what}.") from None
+
+
+@contextmanager
+def opened(path: Path, needed: str = "a file is needed") -> Iterator[IO[bytes]]:
+    """The file's bytes, unpacked: for those too large for the memory, or not in UTF-8."""
+    with readable(path, needed), _OPEN.get(path.suffix.lower(), Path.open)(path, "rb") as stream:
+        yield stream
 
 
 def read_utf8(path: Path) -> bytes:
     """A file's text as UTF-8 bytes that are known to be valid, without a byte order mark."""
     path = Path(path)
-    try:
-        data = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            data = gzip.decompress(data)
-        elif path.suffix.lower() == ".xz":
-            data = lzma.decompress(data)
-    except FileNotFoundError:
-        raise UsageError(f"There is no file {path}.") from None
-    except IsADirectoryError:
-        raise UsageError(f"{path} is a folder; a text file is needed, plain, .gz or .xz.") from None
-    except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as fault:
-        raise UsageError(f"{path} is no whole {path.suffix} archive ({fault}).") from None
-    except OSError as fault:
-        what = "is a folder; a text file is needed" if path.is_dir() else f"cannot be read: {fault.strerror or fault}"
-        raise UsageError(f"{path} {what}.") from None
-    data = data.removeprefix(_BOM)
+    with opened(path, "a text file is needed, plain, .gz or .xz") as stream:
+        data = stream.read().removeprefix(_BOM)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as fault:

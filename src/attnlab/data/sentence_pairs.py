@@ -1,7 +1,7 @@
 """Sentence pairs: a parallel corpus as two ragged arrays of word ids.
 
-Words are what stands between spaces, tabs and the other white space of ASCII. Lines are joined by number; a pair of
-which one side is empty stays in its place but holds no words, so that nothing behind it shifts.
+Words are what is between spaces, tabs and the other white space of ASCII. Lines are joined by number; a pair of
+which one side is empty stays in its place but holds no words, so that nothing after it shifts.
 """
 
 import warnings
@@ -19,10 +19,11 @@ from attnlab.data.conventions import Conventions
 from attnlab.data.labelled_file import is_table, read_columns
 from attnlab.data.reading import read_lines, read_utf8
 from attnlab.errors import UsageError
+from attnlab.fields import ragged_rows
 from attnlab.files import as_path
 
 SEPARATOR = "|||"
-"""What stands between the sides of a pair where both are in one file."""
+"""What is between the sides of a pair where both are in one file."""
 MOST_LINKS = 2**26
 """Source words times target words of one pair, beyond which a line is no sentence."""
 NAMED = 5
@@ -119,15 +120,15 @@ class SentencePairs:
 
     def first(self, count: int) -> "SentencePairs":
         """The first ``count`` pairs, with all the words of the corpus."""
-        ends = self.source_offsets[: count + 1], self.target_offsets[: count + 1]
-        return SentencePairs(
-            self.source[: ends[0][-1]],
-            ends[0],
-            self.target[: ends[1][-1]],
-            ends[1],
-            self.source_words,
-            self.target_words,
+        return self.select(np.arange(min(count, len(self))))
+
+    def select(self, order: NDArray[np.int64]) -> "SentencePairs":
+        """The pairs that ``order`` names, in its order, with all the words of the corpus."""
+        (source, starts), (target, target_starts) = (
+            ragged_rows(offsets, order) for offsets in (self.source_offsets, self.target_offsets)
         )
+        sides = self.source[source], starts, self.target[target], target_starts
+        return SentencePairs(*sides, self.source_words, self.target_words)
 
 
 class _Side(NamedTuple):
@@ -260,13 +261,13 @@ def _pairs(source_lines: pa.Array, target_lines: pa.Array, source: str, target: 
         lengths = " and ".join(str(side.lengths[long[0]]) for side in sides)
         raise UsageError(f"Line {long[0] + 1} of {where} has {lengths} words; is a line break missing?")
     if tell_empty:
-        _tell_empty_lines(sides, (source, target))
+        _warn_of_empty_lines(sides, (source, target))
     return SentencePairs._joined(*sides)
 
 
-def _tell_empty_lines(sides: tuple[_Side, _Side], names: tuple[str, str]) -> None:
-    found = [(int(line) + 1, k) for k, side in enumerate(sides) for line in np.flatnonzero(side.lengths == 0)]
-    places = list(dict.fromkeys(f"{names[k]}:{line}" for line, k in sorted(found)))
+def _warn_of_empty_lines(sides: tuple[_Side, _Side], names: tuple[str, str]) -> None:
+    empty = [(int(line) + 1, k) for k, side in enumerate(sides) for line in np.flatnonzero(side.lengths == 0)]
+    places = list(dict.fromkeys(f"{names[k]}:{line}" for line, k in sorted(empty)))
     if places:
         more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
         warnings.warn(

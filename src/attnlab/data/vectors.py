@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.data.opening import opened
+from attnlab.data.reading import opened
 from attnlab.errors import UsageError
 
 GET_VECTORS = (
@@ -48,7 +48,7 @@ def read_vectors(path: Path, words: Sequence[str]) -> Vectors:
                 if len(numbers) > size > 0 and not _is_number(numbers[0]):
                     continue  # a word with spaces in it, as the largest GloVe tables have: nobody wants it
                 raise UsageError(
-                    f"{path}, line {number} has {len(numbers)} numbers behind its word; "
+                    f"{path}, line {number} has {len(numbers)} numbers after its word; "
                     f"{f'the first vector has {size}' if size else 'at least one is needed'}."
                 )
             place = wanted.get(word)

@@ -1,6 +1,6 @@
 """What families share: a problem of few surprises, and checks of settings that several of them have."""
 
-from typing import Protocol
+from typing import Any
 
 import pyarrow as pa
 from torch import nn
@@ -12,6 +12,9 @@ class BaseProblem:
     """A problem (`attnlab.protocols.Problem`) without its loss and evaluation: it keeps no fields and has no remedy."""
 
     model: nn.Module
+
+    def __init__(self, spec: RunSettings, device: str) -> None:
+        self.spec, self.device = spec, device
 
     def trained_parameters(self) -> dict[str, nn.Parameter]:
         """All parameters that are not frozen, by name."""
@@ -25,16 +28,6 @@ class BaseProblem:
         return None
 
 
-class Attentive(Protocol):
-    """The spec of a model whose attention may be learned."""
-
-    @property
-    def attention(self) -> str: ...
-
-    @property
-    def score(self) -> str: ...
-
-
 def check_batch(spec: RunSettings) -> None:
     """A ValueError where a task that draws its examples anew is to show all of them at once."""
     if spec.batch is None:
@@ -43,17 +36,16 @@ def check_batch(spec: RunSettings) -> None:
         )
 
 
-def check_attention(spec: RunSettings, model: Attentive) -> None:
+def check_attention(spec: RunSettings) -> None:
     """A ValueError where a run has no attention of its own to train, or waits for weights that nobody gives."""
+    model: Any = spec.model
+    if not hasattr(model, "attention"):
+        if spec.train != "all":
+            raise ValueError(f"train = {spec.train} needs a model with attention; the proxy has none")
+        return
     if spec.train == "attention-only" and (model.attention != "learned" or model.score == "dot"):
         raise ValueError(
             "train = attention-only needs learned attention with a score of its own: there is nothing else to train"
         )
     if model.attention == "given":
         raise ValueError("attention = given needs weights from a caller; a run knows learned and uniform")
-
-
-def check_no_attention(spec: RunSettings) -> None:
-    """A ValueError where attention alone, or all but it, is to be trained in a proxy."""
-    if spec.train != "all":
-        raise ValueError(f"train = {spec.train} needs a model with attention; the proxy has none")

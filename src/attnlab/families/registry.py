@@ -17,16 +17,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from attnlab.errors import UsageError
 from attnlab.protocols import Problem, RunSettings, StopRule
 from attnlab.records import Spec
-
-if TYPE_CHECKING:
-    import torch
 
 Part = Literal["task", "model", "remedy", "stop rule"]
 
@@ -42,7 +39,6 @@ class Family:
     stop_rules: tuple[str, ...] = ()
 
     def kinds(self, part: Part) -> tuple[str, ...]:
-        """Its kinds of task, of model, of remedy or of stop rule."""
         return {"task": self.tasks, "model": self.models, "remedy": self.remedies, "stop rule": self.stop_rules}[part]
 
 
@@ -60,21 +56,16 @@ _OURS = tuple(FAMILIES)
 _EXPORTS: dict[Part, str] = {"task": "TASKS", "model": "MODELS", "remedy": "REMEDIES", "stop rule": "STOP_RULES"}
 
 
-def register(
-    name: str,
-    module: str,
-    tasks: Sequence[str],
-    models: Sequence[str] = (),
-    remedies: Sequence[str] = (),
-    stop_rules: Sequence[str] = (),
-) -> None:
+def register(name: str, module: str, tasks: Sequence[str], **kinds: Sequence[str]) -> None:
     """Add a family of your own, whose ``module`` is anywhere that Python finds it; worker processes learn of it too.
+
+    ``kinds``: its ``models``, ``remedies`` and ``stop_rules``.
 
     >>> register("sums", "my_sums", tasks=["adding"], models=["adder"])
     >>> FAMILIES.pop("sums").tasks
     ('adding',)
     """
-    family = Family(module, tuple(tasks), tuple(models), tuple(remedies), tuple(stop_rules))
+    family = Family(module, tuple(tasks), **{part: tuple(names) for part, names in kinds.items()})
     if FAMILIES.get(name, family) != family:
         raise UsageError(f"There is a family {name!r} already, in the module {FAMILIES[name].module}.")
     for other, known in FAMILIES.items():
@@ -157,7 +148,7 @@ def numerics(model: Spec) -> int:
     return number
 
 
-def build_problem(spec: RunSettings, device: "torch.device | str" = "cpu") -> Problem:
+def build_problem(spec: RunSettings, device: str = "cpu") -> Problem:
     """The problem that ``spec`` describes."""
     problem: Problem = family_of("task", spec.task.kind).build(spec, device)
     return problem

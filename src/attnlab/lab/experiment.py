@@ -28,6 +28,12 @@ Figures = Mapping[str, alt.TopLevelMixin]
 Decided = Part | Iterable[Part]
 """What a rule gives: one part of a claim, or several."""
 Rule = TypeVar("Rule", bound=Callable[[Any], Decided])
+Value = TypeVar("Value")
+
+
+def by_preset(quick: Value, reduced: Value, paper: Value) -> dict[Preset, Value]:
+    """What each preset has."""
+    return {"quick": quick, "reduced": reduced, "paper": paper}
 
 
 @dataclass(frozen=True)
@@ -178,6 +184,10 @@ class Experiment:
     def notes(self) -> Sequence[str]:
         """What a reader should know about how it was run."""
         return ()
+
+    def at_preset(self, **notes: str) -> Sequence[str]:
+        """The note about this preset, given by its name, if there is one."""
+        return [note for preset, note in notes.items() if preset == self.order.preset]
 
     def seeds(self) -> dict[str, list[int]]:
         """The seeds that were run, by role."""

@@ -11,10 +11,12 @@ from torch import Tensor
 from attnlab.families.copying.success import EVERY, WITHIN, first_learned
 from attnlab.runs.loop import Trained
 from attnlab.runs.spec import RunSpec
+from attnlab.stats.bootstrap import value_and_interval
 from attnlab.stats.rates import wilson
 
 SHOWN_AT_END = {"accuracy": "accuracy", "attention": "attention_accuracy", "probe": "probe_accuracy"}
 """What the table of runs says about a run's end, and the metrics that it is read from."""
+POINTING = ("attention", "probe")
 
 
 @dataclass(frozen=True)
@@ -135,34 +137,61 @@ def learned_steps(group: Iterable[Outcome], within: int = WITHIN) -> list[int]:
     return [step for outcome in group if (step := outcome.learned_within(within)) is not None]
 
 
+def mean(values: Iterable[float | None]) -> float | None:
+    """Of those that are there; None of none."""
+    there = [value for value in values if value is not None]
+    return float(np.mean(there)) if there else None
+
+
+def median(values: Iterable[float | None]) -> float | None:
+    """Of those that are there; None of none."""
+    there = [value for value in values if value is not None]
+    return float(np.median(there)) if there else None
+
+
+def rate_of(count: int, n: int) -> dict[str, float | None]:
+    """A rate with its Wilson interval, as columns of a table; empty where there is nothing to count."""
+    low, high = wilson(count, n) if n else (None, None)
+    return {"rate": count / n if n else None, "low": low, "high": high}
+
+
+def estimate_of(values: NDArray[np.float64]) -> dict[str, float | None]:
+    """The first of resampled values with the interval of the others, as columns of a table; empty if undefined."""
+    value, (low, high) = value_and_interval(values) or (None, (None, None))
+    return {"value": value, "low": low, "high": high}
+
+
 def rate_row(group: Sequence[Outcome], within: int = WITHIN) -> dict[str, Any]:
     """How often a group learned, with its Wilson interval over seeds."""
     count, n = sum(learned(group, within)), len(group)
-    low, high = wilson(count, n)
-    return {"seeds": n, "learned": count, "rate": count / n, "low": low, "high": high}
+    return {"seeds": n, "learned": count, **rate_of(count, n)}
+
+
+def steps_row(steps: Sequence[int]) -> dict[str, Any]:
+    """The first, the middle and the last step at which runs learned."""
+    return {"first_step": min(steps, default=None), "median_step": median(steps), "last_step": max(steps, default=None)}
 
 
 def rate_table(runs: Runs, within: int = WITHIN) -> list[dict[str, Any]]:
     """A row for each setting: how many runs learned within so many updates, with a Wilson interval, and how soon."""
-    table = []
-    for name, group in runs.items():
-        steps = learned_steps(group, within)
-        row = {"setting": name, **rate_row(group, within)}
-        row |= {"first_step": min(steps, default=None), "median_step": float(np.median(steps)) if steps else None}
-        row["last_step"] = max(steps, default=None)
-        for what in ("attention", "probe"):
-            row[f"{what}_at_end"] = float(np.mean([outcome.run.rows[-1][f"{what}_accuracy"] for outcome in group]))
-        table.append(row)
-    return table
+    return [
+        {
+            "setting": name,
+            **rate_row(group, within),
+            **steps_row(learned_steps(group, within)),
+            **{f"{what}_at_end": mean(one.run.rows[-1][f"{what}_accuracy"] for one in group) for what in POINTING},
+        }
+        for name, group in runs.items()
+    ]
 
 
-def rates_in_words(table: Iterable[Mapping[str, Any]], within: int = WITHIN) -> str:
-    """The table of rates as sentences."""
+def rates_in_words(table: Iterable[Mapping[str, Any]], within: int = WITHIN, what: str = "runs learned") -> str:
+    """The table of rates as sentences; ``what``: what so many of the seeds, or runs, did."""
     sentences = []
     for row in table:
         when = f"; median step {row['median_step']:.0f}" if row["learned"] else ""
         sentences.append(
-            f"{row['setting']}: {row['learned']} of {row['seeds']} runs learned within {within} updates "
+            f"{row['setting']}: {row['learned']} of {row.get('seeds', row.get('runs'))} {what} within {within} updates "
             f"({row['rate']:.0%}, 95 % interval {row['low']:.0%} to {row['high']:.0%}{when})."
         )
     return " ".join(sentences)

@@ -4,11 +4,12 @@ import csv
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from inspect import getsource
 from pathlib import Path
 from textwrap import dedent
+from types import CodeType, FunctionType
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,6 +21,7 @@ from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages import charts
 from attnlab.runs.environment import environment
 
+RULES = "attnlab.lab.rules"
 LARGEST = 64_000_000
 """Bytes of the largest ``result.json`` that is read."""
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
@@ -92,16 +94,35 @@ def write_table(table: Table, path: Path) -> None:
 
 
 def rules_of(experiment: Experiment) -> dict[str, dict[str, str]]:
-    """What decides each of its claims, in 16 digits each: the rule in ``words`` and the ``code`` of its function.
+    """What decides each of its claims, in 16 digits each: the rule in ``words``, and the ``code`` that applies it.
 
-    A result keeps them, so that anybody can see whether a rule was changed after the result was seen.
+    The code is that of the method, and of all functions it uses of its own experiment and of `attnlab.lab.rules`. A
+    result keeps the digits, so that anybody can see whether a rule was changed after the result was seen.
     """
     known = {claim.id: claim.rule for claim in load_claims()}
     rules = {}
     for id, rule in experiment.rules().items():
         words = {"words": _digits(known[id])} if id in known else {}  # an experiment of a user's own has no registry
-        rules[id] = {**words, "code": _digits(dedent(getsource(rule)))}
+        sources = sorted(dedent(getsource(function)) for function in _functions(rule, type(experiment)))
+        rules[id] = {**words, "code": _digits("\n".join(sources))}
     return rules
+
+
+def _functions(rule: Callable[..., Any], experiment: type[Experiment]) -> set[Callable[..., Any]]:
+    """``rule`` and the functions it calls, directly or not, that belong to the experiment or to the shared rules."""
+    own, seen, waiting = experiment.__module__.rpartition(".")[0], set(), [rule]
+    while waiting:
+        function = waiting.pop()
+        seen.add(function)
+        code = function.__code__
+        inner = [constant.co_names for constant in code.co_consts if isinstance(constant, CodeType)]
+        for name in {*code.co_names, *(name for names in inner for name in names)}:
+            used = function.__globals__.get(name) or getattr(experiment, name, None)
+            if isinstance(used, FunctionType) and used not in seen:
+                home = used.__module__
+                if home == RULES or home == experiment.__module__ or (own and home.startswith(f"{own}.")):
+                    waiting.append(used)
+    return seen
 
 
 def _digits(text: str) -> str:

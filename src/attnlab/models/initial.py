@@ -8,10 +8,19 @@ from math import sqrt
 import torch
 from torch import Tensor, nn
 
+from attnlab.errors import UsageError
+
 
 def uniform(*shape: int, bound: float, generator: torch.Generator | None) -> nn.Parameter:
     """A parameter with entries uniform in (-bound, bound)."""
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))
+
+
+def check_sizes(what: str, least: int = 1, **sizes: int) -> None:
+    """Refuse a size below ``least``."""
+    for name, size in sizes.items():
+        if size < least:
+            raise UsageError(f"{what} needs {name} of at least {least}, not {size}.")
 
 
 def linear(

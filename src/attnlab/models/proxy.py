@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from attnlab.errors import UsageError
 from attnlab.models.classifier import log_probabilities
-from attnlab.models.initial import embedding, uniform
+from attnlab.models.initial import check_sizes, embedding, uniform
 from attnlab.seeds import torch_generator
 
 Optimiser = Literal["sgd", "adam"]
@@ -51,9 +51,7 @@ class Proxy(nn.Module):
         self, inputs: int, outputs: int, size: int, *, seed: int = 0, dtype: torch.dtype | None = None
     ) -> None:
         super().__init__()
-        for name, value in (("inputs", inputs), ("outputs", outputs), ("size", size)):
-            if value < 1:
-                raise UsageError(f"The proxy needs {name} of at least 1, not {value}.")
+        check_sizes("The proxy", inputs=inputs, outputs=outputs, size=size)
 
         def drawn(rows: int, name: str) -> nn.Parameter:
             start = torch.empty(rows, size, dtype=dtype)
@@ -103,9 +101,8 @@ class TextProxy(nn.Module):
 
     def __init__(self, words: int, classes: int = 2, size: int = 256, *, seed: int = 0) -> None:
         super().__init__()
-        for name, value, least in (("words", words, 1), ("classes", classes, 2), ("size", size, 1)):
-            if value < least:
-                raise UsageError(f"The proxy needs {name} of at least {least}, not {value}.")
+        check_sizes("The proxy", words=words, size=size)
+        check_sizes("The proxy", least=2, classes=classes)
         generator = torch_generator(seed, "text proxy")
         self.embedding = embedding(words, size, generator=generator)
         self.weight = uniform(1 if classes == 2 else classes, size, bound=size**-0.5, generator=generator)

@@ -6,18 +6,20 @@ is quadratic in their length. On CUDA the library's fused kernels do the work; t
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from attnlab.errors import UsageError
-from attnlab.models.initial import uniform
+from attnlab.models.initial import check_sizes, uniform
 from attnlab.models.packing import INTEGERS, Packing
 from attnlab.models.recurrence import gru, lstm
 
 Cell = Literal["lstm", "gru"]
+Starts: TypeAlias = list[Tensor | None]
+"""A layer's initial hidden and, for an LSTM, cell states (batch, directions, hidden); None for zeros."""
 
 GATES = {"lstm": 4, "gru": 3}
 
@@ -74,9 +76,7 @@ class Recurrent(nn.Module):
         super().__init__()
         if cell not in get_args(Cell):
             raise UsageError(f"There is no recurrent cell {cell!r}; there are {' and '.join(get_args(Cell))}.")
-        for name, size in {"input_size": input_size, "hidden_size": hidden_size, "layers": layers}.items():
-            if size < 1:
-                raise UsageError(f"A recurrent network needs {name} of at least 1, not {size}.")
+        check_sizes("A recurrent network", input_size=input_size, hidden_size=hidden_size, layers=layers)
         if not 0 <= dropout < 1:
             raise UsageError(f"Dropout is a share of at least 0 and below 1, not {dropout}.")
         self.cell, self.input_size, self.hidden_size = cell, input_size, hidden_size
@@ -127,13 +127,7 @@ class Recurrent(nn.Module):
         return RecurrentOutput(states, self._final(finals, packing))
 
     def _layer(
-        self,
-        layer: int,
-        vectors: Tensor,
-        tokens: Tensor | None,
-        scales: Tensor | None,
-        start: list[Tensor | None],
-        packing: Packing,
+        self, layer: int, vectors: Tensor, tokens: Tensor | None, scales: Tensor | None, start: Starts, packing: Packing
     ) -> tuple[Tensor, ...]:
         """A layer's states (batch, length, directions * hidden), then its final states (batch, directions, hidden).
 
@@ -170,13 +164,7 @@ class Recurrent(nn.Module):
         return (lstm if self.cell == "lstm" else gru)(packing, projected, *start, *weights_hh)
 
     def _library_layer(
-        self,
-        layer: int,
-        vectors: Tensor,
-        tokens: Tensor | None,
-        scales: Tensor | None,
-        start: list[Tensor | None],
-        packing: Packing,
+        self, layer: int, vectors: Tensor, tokens: Tensor | None, scales: Tensor | None, start: Starts, packing: Packing
     ) -> tuple[Tensor, ...]:
         """The same by the library's fused kernels."""
         rows = vectors if tokens is None else functional.embedding(tokens, vectors)
@@ -204,7 +192,7 @@ class Recurrent(nn.Module):
         kept = torch.empty_like(vectors).bernoulli_(1 - self.dropout, generator=generator)
         return vectors * kept.div_(1 - self.dropout)
 
-    def _starts(self, initial: RecurrentState | None, packing: Packing) -> list[list[Tensor | None]]:
+    def _starts(self, initial: RecurrentState | None, packing: Packing) -> list[Starts]:
         """Each layer's initial states (batch, directions, hidden), longest first: hidden, and for an LSTM cell."""
         names = ("hidden", "cell") if self.cell == "lstm" else ("hidden",)
         if initial is None:

@@ -1,5 +1,6 @@
 """The dot-attention sequence-to-sequence network of P3 2.1 and its lexical probe (P3 2.2)."""
 
+import copy
 from dataclasses import dataclass
 
 import torch
@@ -152,3 +153,29 @@ class Seq2Seq(nn.Module):
             return state.view(layers, 2, batch, hidden).mean(1)
 
         return RecurrentState(averaged(final.hidden), None if final.cell is None else averaged(final.cell))
+
+
+@torch.no_grad()
+def pruned(network: Seq2Seq, k: int, *, for_all: bool) -> Seq2Seq:
+    """A copy of ``network`` with head ``k`` (from 0) alone; the weights of the others are gone (P3 5.2).
+
+    Its context is what the head contributed to the whole one, or, ``for_all``, so many times that as there were heads,
+    as if all of them had been copies of this one.
+    """
+    heads, mean = network.attention.heads, network.attention.combine == "mean"
+    if network.attention.weight is None:
+        raise UsageError("Plain dot attention has no weights, so there is no head to leave alone.")
+    if not 0 <= k < heads:
+        raise UsageError(f"The network has {heads} heads, from 0 to {heads - 1}; there is no {k}.")
+    alone = copy.deepcopy(network)
+    alone.attention.heads = 1
+    for name in ("weight", "projection"):
+        if (of_heads := getattr(network.attention, name)) is not None:
+            setattr(alone.attention, name, nn.ParameterList([nn.Parameter(of_heads[k].detach().clone())]))
+    # One head's average is the head itself: it speaks for all already; one head's sum is what it contributed.
+    factor = (1 if mean else heads) if for_all else (1 / heads if mean else 1)
+    if factor != 1:
+        if alone.readout.hidden is None:
+            raise UsageError(f"Pruning needs a read-out with a hidden layer, tanh or relu, not {alone.readout.kind}.")
+        alone.readout.hidden.weight[:, : alone.readout.context_size] *= factor
+    return alone

@@ -19,7 +19,7 @@ from attnlab.models.bag_attention import (
     NARROW,
     BagAttention,
     BagIndex,
-    FoundLoss,
+    LossWithGradients,
     attend_tokens,
     layered_bag_loss,
     weights_in_bags,
@@ -122,7 +122,7 @@ class TopicModel(nn.Module):
             log_probabilities, context, weights_in_bags(scores, bags) if attention else None, lexical
         )
 
-    def mean_loss(self, bags: BagIndex, labels: Tensor, right: Tensor) -> Tensor | FoundLoss:
+    def mean_loss(self, bags: BagIndex, labels: Tensor, right: Tensor) -> Tensor | LossWithGradients:
         """Mean negative log-likelihood of ``labels`` (sentences,), which ``right`` is as `one_hot` has them."""
         layers = _layers_of(self.classifier) if self.below is None else None
         if layers is None or self.embedding.shape[1] > NARROW:
@@ -181,7 +181,7 @@ def make_classifier(
     """P1's classifiers of context vectors (n, size).
 
     ``fixed`` (Attn-FC): a linear map that is never trained, as released: standard normal entries with ones on the main
-    diagonal. ``orthonormal``: fixed with orthonormal columns, the ideal case of `attnlab.theory.norms`. ``linear``
+    diagonal. ``orthonormal``: fixed with orthonormal columns, the ideal case of docs/theory/norms.md. ``linear``
     (Attn-TC): trained, without a bias. ``layers`` (Attn-TL): ReLU layers of the widths ``hidden``, then a linear one.
     """
     generator = torch_generator(seed, "classifier")

@@ -22,13 +22,48 @@ VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 SIZE = {"width": 210, "height": 190}
 
 
+def inline(rows: Rows) -> alt.InlineData:
+    """Rows as a chart's own data."""
+    return alt.InlineData(values=[dict(row) for row in rows])
+
+
+def titled(text: str) -> alt.TitleParams:
+    """A chart's title as all charts have it."""
+    return alt.TitleParams(text, anchor="start", fontSize=14, color=INK)
+
+
+def headed(chart: Any, title: str, **size: float) -> alt.TopLevelMixin:
+    """The chart under its title, of this width and height if they are given."""
+    under: alt.TopLevelMixin = chart.properties(title=titled(title), **size)
+    return under
+
+
+def hue(field: str, colours: Sequence[str] = COLOURS, *, domain: Sequence[str] = (), **legend: Any) -> alt.Color:
+    """A colour for each name in ``field``, as the legend above the chart says; ``domain``: which name has which."""
+    scale = alt.Scale(domain=list(domain), range=list(colours)) if domain else alt.Scale(range=list(colours))
+    return alt.Color(f"{field}:N", title=None, scale=scale, legend=alt.Legend(**{"orient": "top", **legend}))
+
+
+def shares(field: str, title: str) -> alt.Y:
+    """An axis of shares from 0 to 1."""
+    return alt.Y(f"{field}:Q", title=title, scale=alt.Scale(domain=[0, 1]))
+
+
+def rounded(field: str, digits: str = ".3f") -> alt.Tooltip:
+    """A number as it is shown beside the pointer."""
+    return alt.Tooltip(f"{field}:Q", format=digits)
+
+
+# --- lines over training
+
+
 def curves(
     *,
-    x: str,
     y: str,
-    group: str,
-    x_title: str,
     y_title: str,
+    x: str = "step",
+    x_title: str = "updates",
+    group: str = "seed",
     colour: str | None = None,
     colours: Sequence[str] = CONTRAST,
     scale: alt.Scale | None = None,
@@ -37,33 +72,28 @@ def curves(
 
     The y axis is one of shares from 0 to 1, unless ``scale`` says otherwise.
     """
-    hue: Any = alt.value(colours[1])
-    if colour is not None:
-        hue = alt.Color(
-            f"{colour}:N", title=None, scale=alt.Scale(range=list(colours)), legend=alt.Legend(orient="top")
-        )
     chart: alt.Chart = (
         alt.Chart()
         .mark_line(strokeWidth=1.2, opacity=0.55)
         .encode(
             x=alt.X(f"{x}:Q", title=x_title),
-            y=alt.Y(f"{y}:Q", title=y_title, scale=scale or alt.Scale(domain=[0, 1])),
+            y=shares(y, y_title) if scale is None else alt.Y(f"{y}:Q", title=y_title, scale=scale),
             detail=f"{group}:N",
-            color=hue,
-            tooltip=[f"{group}:N", f"{x}:Q", alt.Tooltip(f"{y}:Q", format=".3f")],
+            color=alt.value(colours[1]) if colour is None else hue(colour, colours),
+            tooltip=[f"{group}:N", f"{x}:Q", rounded(y)],
         )
         .properties(**SIZE)
     )
     return chart
 
 
-def panels(data: Rows, *, column: str, layer: alt.Chart, title: str) -> alt.FacetChart:
+def panels(data: Rows, *, layer: alt.Chart, title: str, column: str = "setting") -> alt.FacetChart:
     """``layer`` drawn once for each value of ``column``, in the order of the data: up to four side by side, more in
     rows of three, which a page is wide enough for.
     """
     order = list(dict.fromkeys(row[column] for row in data))
     chart: alt.FacetChart = (
-        layer.properties(data=alt.InlineData(values=[dict(row) for row in data]))
+        layer.properties(data=inline(data))
         .facet(
             facet=alt.Facet(f"{column}:N", title=None, sort=order, header=alt.Header(labelFontSize=12)),
             columns=len(order) if len(order) <= 4 else 3,
@@ -71,6 +101,11 @@ def panels(data: Rows, *, column: str, layer: alt.Chart, title: str) -> alt.Face
         .properties(title=titled(title))
     )
     return chart
+
+
+def seed_curves(data: Rows, y: str, y_title: str, title: str, *, column: str = "setting", **how: Any) -> alt.FacetChart:
+    """A line of every seed in a panel for each value of ``column``; ``how``: as in `curves`."""
+    return panels(data, column=column, layer=curves(y=y, y_title=y_title, **how), title=title)
 
 
 def metric_curves(
@@ -91,55 +126,37 @@ def metric_curves(
         for row in data
         for what, metric in metrics.items()
     ]
-    layer = curves(
-        x="step", y="share", group="seed", colour="what", colours=colours, x_title="updates", y_title=y_title
-    )
-    return panels(rows, column=column, layer=layer, title=title)
+    return seed_curves(rows, "share", y_title, title, column=column, colour="what", colours=colours)
 
 
 def over_training(
-    table: Rows,
-    *,
-    title: str,
-    chance: float | None = None,
-    y_title: str = "agreement",
+    table: Rows, *, title: str, chance: float | None = None, y_title: str = "agreement"
 ) -> alt.TopLevelMixin:
     """A thin line for each pair of runs, by ``what``, ``seeds``, ``step`` and ``value``, early updates drawn wide;
     chance dashed.
     """
-    lines = (
-        alt.Chart(alt.InlineData(values=[dict(row) for row in table]))
+    ticks = alt.Axis(values=[0, 10, 50, 100, 250, 500, 1000, 2000, 4000])
+    layers = [
+        alt.Chart(inline(table))
         .mark_line(strokeWidth=1.4, opacity=0.7)
         .encode(
-            x=alt.X(
-                "step:Q",
-                title="updates",
-                scale=alt.Scale(type="symlog", constant=50, nice=False),
-                axis=alt.Axis(values=[0, 10, 50, 100, 250, 500, 1000, 2000, 4000]),
-            ),
-            y=alt.Y("value:Q", title=y_title, scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color(
-                "what:N",
-                title=None,
-                scale=alt.Scale(range=list(COLOURS)),
-                sort=list(dict.fromkeys(row["what"] for row in table)),
-                legend=alt.Legend(orient="top", labelLimit=400, columns=2),
-            ),
+            x=alt.X("step:Q", title="updates", scale=alt.Scale(type="symlog", constant=50, nice=False), axis=ticks),
+            y=shares("value", y_title),
+            color=hue("what", labelLimit=400, columns=2).sort(list(dict.fromkeys(row["what"] for row in table))),
             detail="seeds:N",
-            tooltip=["what:N", "seeds:N", "step:Q", alt.Tooltip("value:Q", format=".3f")],
+            tooltip=["what:N", "seeds:N", "step:Q", rounded("value")],
         )
-    )
-    layers = [lines]
+    ]
     if chance is not None:
-        level = alt.Chart(alt.InlineData(values=[{"value": chance, "what": "exact chance"}]))
+        level = alt.Chart(inline([{"value": chance, "what": "exact chance"}]))
         layers.append(level.mark_rule(strokeDash=[4, 3], color=INK).encode(y="value:Q", tooltip=["what:N", "value:Q"]))
-    return alt.layer(*layers).properties(width=2 * SIZE["width"], height=1.3 * SIZE["height"], title=titled(title))
+    size = {"width": 2 * SIZE["width"], "height": 1.3 * SIZE["height"]}
+    return headed(alt.layer(*layers), title, **size)
 
 
-def accuracy_curves(data: Rows, title: str) -> alt.FacetChart:
+def accuracy_curves(data: Rows, title: str, column: str = "setting") -> alt.FacetChart:
     """Token accuracy of every seed against updates, a panel for each setting."""
-    layer = curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy")
-    return panels(data, column="setting", layer=layer, title=title)
+    return seed_curves(data, "accuracy", "token accuracy", title, column=column)
 
 
 def pointing_curves(data: Rows, *, one_after: bool = False) -> alt.FacetChart:
@@ -156,26 +173,20 @@ def pointing_curves(data: Rows, *, one_after: bool = False) -> alt.FacetChart:
     return metric_curves(data, metrics, y_title="position is the largest", title=title, colours=colours)
 
 
-def seed_dots(data: Rows, *, x: alt.X, y: str, colour: str, title: str, height: int, order: Sequence[str]) -> alt.Chart:
+def continued_curves(data: Rows, title: str) -> alt.FacetChart:
+    """Token accuracy and attention at the right position, of runs that went on."""
+    metrics = {"token accuracy": "accuracy", "attention at the right position": "attention_accuracy"}
+    return metric_curves(data, metrics, y_title="share of the outputs", title=title)
+
+
+# --- dots and cells
+
+
+def seed_dots(data: Rows, *, x: alt.X, y: str, colour: str, title: str, height: int, order: Sequence[str]) -> Any:
     """A dot for every row, beside each other by the name ``y`` in the given ``order``."""
-    chart: alt.Chart = (
-        alt.Chart(alt.InlineData(values=[dict(row) for row in data]))
-        .mark_point(filled=True, size=45, opacity=0.7)
-        .encode(
-            x=x,
-            y=alt.Y(f"{y}:N", title=None, sort=list(order)),
-            color=alt.Color(
-                f"{colour}:N", title=None, scale=alt.Scale(range=list(COLOURS)), legend=alt.Legend(orient="top")
-            ),
-        )
-        .properties(width=420, height=height, title=titled(title))
-    )
-    return chart
-
-
-def titled(text: str) -> alt.TitleParams:
-    """A chart's title as all charts have it."""
-    return alt.TitleParams(text, anchor="start", fontSize=14, color=INK)
+    dots = alt.Chart(inline(data)).mark_point(filled=True, size=45, opacity=0.7)
+    dots = dots.encode(x=x, y=alt.Y(f"{y}:N", title=None, sort=list(order)), color=hue(colour))
+    return headed(dots, title, width=420, height=height)
 
 
 def heat_map(
@@ -199,29 +210,28 @@ def heat_map(
         for column, value in zip(columns, line, strict=True)
     ]
     most = max((abs(float(value)) for line in values for value in line), default=0.0) or 1.0
-    scale = alt.Scale(scheme="purpleorange", domain=[-most, most]) if diverging else None
-    base = alt.Chart(alt.InlineData(values=cells)).encode(
-        x=alt.X("column:N", title=column_title or None, sort=list(columns), axis=alt.Axis(orient="top", labelAngle=0)),
+    both, one = alt.Scale(scheme="purpleorange", domain=[-most, most]), alt.Scale(scheme="blues", domain=[0, most])
+    angle = -45 if max((len(str(name)) for name in columns), default=1) > 6 else 0
+    base = alt.Chart(inline(cells)).encode(
+        x=alt.X(
+            "column:N", title=column_title or None, sort=list(columns), axis=alt.Axis(orient="top", labelAngle=angle)
+        ),
         y=alt.Y("row:N", title=row_title or None, sort=list(rows)),
     )
-    longest = max((len(str(name)) for name in columns), default=1)
-    if longest > 6:
-        base = base.encode(x=base.encoding.x.axis(orient="top", labelAngle=-45))
     squares = base.mark_rect(stroke="white").encode(
-        color=alt.Color("value:Q", legend=None, scale=scale or alt.Scale(scheme="blues", domain=[0, most])),
-        tooltip=["row:N", "column:N", alt.Tooltip("value:Q", format=".4f")],
+        color=alt.Color("value:Q", legend=None, scale=both if diverging else one),
+        tooltip=["row:N", "column:N", rounded("value", ".4f")],
     )
     dark = f"abs(datum.value) > {0.6 * most}"
     numbers = base.mark_text(fontSize=11).encode(
-        text=alt.Text("value:Q", format=f".{digits}f"),
-        color=alt.condition(dark, alt.value("white"), alt.value(INK)),
+        text=alt.Text("value:Q", format=f".{digits}f"), color=alt.condition(dark, alt.value("white"), alt.value(INK))
     )
-    chart: alt.LayerChart = (squares + numbers).properties(
-        width=44 * len(columns),
-        height=28 * len(rows),
-        title=alt.TitleParams(title, anchor="start", fontSize=12, color=INK),
-    )
+    small = alt.TitleParams(title, anchor="start", fontSize=12, color=INK)
+    chart: alt.LayerChart = (squares + numbers).properties(width=44 * len(columns), height=28 * len(rows), title=small)
     return chart
+
+
+# --- files
 
 
 def describe(chart: alt.TopLevelMixin) -> Description:

@@ -8,8 +8,7 @@ Positive: more of the word makes the right class more probable. (The released cl
 import torch
 from torch import Tensor, nn
 
-from attnlab.data.batch import Bags
-from attnlab.data.text_batches import POSITIONS
+from attnlab.data.batch import POSITIONS, Bags
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
 from attnlab.probes.reading import Gathered, batches_of, frozen, gates_of, prepared

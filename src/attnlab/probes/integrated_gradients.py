@@ -14,8 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnlab.data.batch import Bags
-from attnlab.data.text_batches import POSITIONS
+from attnlab.data.batch import POSITIONS, Bags
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
 from attnlab.models.classifier import log_odds

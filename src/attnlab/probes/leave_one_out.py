@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from attnlab.data.batch import Bags
-from attnlab.data.text_batches import POSITIONS, TextBatch
+from attnlab.data.batch import POSITIONS, Bags, TextBatch
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
 from attnlab.models.classifier import Classifier, log_odds

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attnlab.errors import UsageError
+from attnlab.models.classifier import log_odds
 
 _CENTRE = 0.1
 """Each step aims at a tenth of the present mean complementarity."""
@@ -64,9 +65,7 @@ def attention_loss(alpha: Tensor, gamma: Tensor, gold: Tensor, gamma_s: Tensor |
 def lexical_log_odds(gamma: Tensor, gold: Tensor, gamma_s: Tensor | None = None) -> Tensor:
     """logit(beta_l), (batch, length): it still ranks positions whose beta is 1 to the last digit."""
     logits = gamma if gamma_s is None else gamma + gamma_s[:, None]
-    index = gold[:, None, None].expand(-1, gamma.shape[1], 1)
-    wrong = logits.scatter(2, index, -torch.inf)
-    return logits.gather(2, index)[:, :, 0] - torch.logsumexp(wrong, 2)
+    return log_odds(logits, gold[:, None].expand(logits.shape[:2]))
 
 
 def lexical_beta(gamma: Tensor, gold: Tensor, gamma_s: Tensor | None = None) -> Tensor:

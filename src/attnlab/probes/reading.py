@@ -6,8 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from attnlab.data.batch import Bags
-from attnlab.data.text_batches import TextBatch, batches
+from attnlab.data.batch import Bags, TextBatch, batches
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
 from attnlab.models.classifier import Classifier

@@ -8,8 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from attnlab.data.batch import Bags
-from attnlab.data.text_batches import POSITIONS
+from attnlab.data.batch import POSITIONS, Bags
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
 from attnlab.probes.reading import Gathered, batches_of, frozen, prepared

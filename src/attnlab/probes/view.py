@@ -18,8 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from attnlab.data.batch import PairBatch
-from attnlab.data.text_batches import TextBatch
+from attnlab.data.batch import PairBatch, TextBatch
 from attnlab.errors import UsageError
 from attnlab.models.classifier import Classifier
 from attnlab.models.seq2seq import Seq2Seq
@@ -48,7 +47,7 @@ class Seen:
 class Batch(Protocol):
     """What a probe knows of a batch; how a view reads it is between the view and the batch.
 
-    Of labelled texts (`attnlab.data.batch.Bags`) a probe makes `attnlab.data.text_batches.TextBatch`, which has
+    Of labelled texts (`attnlab.data.batch.Bags`) a probe makes `attnlab.data.batch.TextBatch`, which has
     ``tokens`` (batch, source) and ``lengths`` (batch,) too. A `PairBatch`, or a batch of your own, is read as it is.
     """
 

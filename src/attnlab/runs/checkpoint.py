@@ -13,22 +13,8 @@ from pathlib import Path
 import safetensors.torch
 from torch import Tensor
 
+from attnlab import files
 from attnlab.errors import DamagedCheckpoint, StoreError, UsageError
-from attnlab.files import (
-    NEW,
-    OLD,
-    Json,
-    explained,
-    from_json,
-    from_sealed_json,
-    move,
-    need_sealed,
-    sha256,
-    sync_folder,
-    to_json,
-    to_sealed_json,
-    write_through,
-)
 
 TENSORS, RECORD, MANIFEST = "tensors.safetensors", "record.json", "manifest.json"
 FORMAT = 1
@@ -41,7 +27,7 @@ class Checkpoint:
     step: int
     tensors: dict[str, Tensor]
     """Of the model and the optimiser, by flat names such as ``model.embedding.weight``; loaded ones are on the CPU."""
-    record: dict[str, Json]
+    record: dict[str, files.Json]
     """Everything else: metric rows so far, the generators' states, the position in the data."""
 
 
@@ -50,20 +36,20 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     if checkpoint.step < 0:
         raise UsageError(f"A checkpoint's step is {checkpoint.step}, but steps count from 0.")
     place = folder / str(checkpoint.step)
-    state = {TENSORS: tensors_to_bytes(checkpoint.tensors), RECORD: to_json(checkpoint.record)}
-    sizes = {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in state.items()}
-    manifest = to_sealed_json({"format": FORMAT, "step": checkpoint.step, "files": sizes})
+    state = {TENSORS: tensors_to_bytes(checkpoint.tensors), RECORD: files.to_json(checkpoint.record)}
+    sizes = {name: {"bytes": len(data), "sha256": files.sha256(data)} for name, data in state.items()}
+    manifest = files.to_sealed_json({"format": FORMAT, "step": checkpoint.step, "files": sizes})
     if not faults_in_checkpoint(place) and (place / MANIFEST).read_bytes() == manifest:
         return  # the very same state: a resumed run repeats its steps bit for bit
-    fresh = folder / f"{NEW}{checkpoint.step}"
-    with explained(place):
+    fresh = folder / f"{files.NEW}{checkpoint.step}"
+    with files.explained(place):
         try:
             fresh.mkdir(parents=True)
             for name, data in (*state.items(), (MANIFEST, manifest)):
-                write_through(fresh / name, data)
-            sync_folder(fresh)
+                files.write_through(fresh / name, data)
+            files.sync_folder(fresh)
             discard_checkpoint(place, then=fresh)
-            sync_folder(folder)
+            files.sync_folder(folder)
         except BaseException:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
@@ -71,11 +57,11 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
 
 def discard_checkpoint(place: Path, then: Path | None = None) -> None:
     """Take the folder ``place`` away, if it is there, in one rename; move ``then`` into its place; delete."""
-    stale = place.with_name(OLD + place.name)
+    stale = place.with_name(files.OLD + place.name)
     with suppress(FileNotFoundError):
-        move(place, stale)
+        files.move(place, stale)
     if then is not None:
-        move(then, place)
+        files.move(then, place)
     shutil.rmtree(stale, ignore_errors=True)
 
 
@@ -85,11 +71,11 @@ def recover_checkpoints(folder: Path) -> None:
     A process killed while it put one whole checkpoint in another's place leaves both under temporary names: the new
     one goes into the empty place. Anything else is deleted.
     """
-    for prefix in (NEW, OLD):
+    for prefix in (files.NEW, files.OLD):
         for leftover in folder.glob(prefix + "*"):
             place = folder / leftover.name.removeprefix(prefix)
             if not place.exists() and not faults_in_checkpoint(leftover, step=place.name):
-                move(leftover, place)
+                files.move(leftover, place)
             else:
                 shutil.rmtree(leftover, ignore_errors=True)
 
@@ -99,17 +85,17 @@ def load_checkpoint(place: Path) -> Checkpoint:
     state = {name: _read(place / name, size, digest) for name, (size, digest) in _manifest(place).items()}
     # Clones are aligned as any new tensor is, so arithmetic on them goes as in a run that was never killed.
     tensors = {name: tensor.clone() for name, tensor in safetensors.torch.load(state[TENSORS]).items()}
-    return Checkpoint(int(place.name), tensors, from_json(state[RECORD]))
+    return Checkpoint(int(place.name), tensors, files.from_json(state[RECORD]))
 
 
 def faults_in_checkpoint(place: Path, step: str | None = None) -> list[tuple[Path, str]]:
     """The damaged files, each with a sentence. ``step`` is given where the folder does not bear its name yet."""
     faults: list[tuple[Path, str]] = []
     try:
-        files = _manifest(place, step)
+        listed = _manifest(place, step)
     except DamagedCheckpoint as fault:
         return [(place / MANIFEST, str(fault))]
-    for name, (size, digest) in files.items():
+    for name, (size, digest) in listed.items():
         try:
             _read(place / name, size, digest)
         except DamagedCheckpoint as fault:
@@ -141,15 +127,15 @@ def _manifest(place: Path, step: str | None = None) -> dict[str, tuple[int, str]
     """Size and sha256 of each file, by its name."""
     path = place / MANIFEST
     try:
-        manifest = from_sealed_json(need_sealed(path))
+        manifest = files.from_sealed_json(files.need_sealed(path))
     except StoreError as fault:
         raise DamagedCheckpoint(str(fault)) from fault
     if manifest["format"] != FORMAT:
         raise DamagedCheckpoint(f"{path} is of format {manifest['format']}, but this version reads format {FORMAT}.")
     if str(manifest["step"]) != (step or place.name):
         raise DamagedCheckpoint(f"{path} belongs to step {manifest['step']}: the folder was renamed.")
-    files = manifest["files"]
-    return {name: (files[name]["bytes"], files[name]["sha256"]) for name in (TENSORS, RECORD)}
+    sizes = manifest["files"]
+    return {name: (sizes[name]["bytes"], sizes[name]["sha256"]) for name in (TENSORS, RECORD)}
 
 
 def _read(path: Path, size: int, digest: str) -> bytes:
@@ -161,6 +147,6 @@ def _read(path: Path, size: int, digest: str) -> bytes:
         raise DamagedCheckpoint(f"{path} cannot be read ({fault.strerror or fault}).") from fault
     if len(data) != size:
         raise DamagedCheckpoint(f"{path} has {len(data)} bytes where {size} were written.")
-    if sha256(data) != digest:
+    if files.sha256(data) != digest:
         raise DamagedCheckpoint(f"{path} is altered (its sha256 does not agree with the manifest).")
     return data

@@ -118,10 +118,8 @@ class _Worker:
             **group,
         )
         self._complaints: list[str] = []
-        self._listeners = [
-            threading.Thread(target=self._listen, args=(news,), daemon=True),
-            threading.Thread(target=self._overhear, daemon=True),
-        ]
+        targets = (lambda: self._listen(news), self._overhear)
+        self._listeners = [threading.Thread(target=target, daemon=True) for target in targets]
         for listener in self._listeners:
             listener.start()
 
@@ -134,7 +132,10 @@ class _Worker:
             "spec": job.spec.model_dump(mode="json"),
             "schedule": job.schedule.model_dump(mode="json"),
         }
-        self._write(json.dumps(line))
+        assert self.process.stdin is not None
+        with suppress(OSError):  # it is gone; the listener says so
+            self.process.stdin.write(json.dumps(line).encode() + b"\n")
+            self.process.stdin.flush()
 
     def dismiss(self) -> None:
         """No more jobs: the process ends by itself."""
@@ -143,7 +144,7 @@ class _Worker:
         self.process.stdin.close()
 
     def stop(self) -> None:
-        """Wait for a process that was told to end, kill it if it does not, and close its pipes."""
+        """Wait for a process that was asked to end, kill it if it does not, and close its pipes."""
         try:
             self.process.wait(timeout=20)
         except subprocess.TimeoutExpired:
@@ -160,12 +161,6 @@ class _Worker:
         code = self.process.returncode
         last = self._complaints[-1].strip() if self._complaints else "it left no message"
         return f"The worker process ended with code {code}: {last}"
-
-    def _write(self, line: str) -> None:
-        assert self.process.stdin is not None
-        with suppress(OSError):  # it is gone; the listener says so
-            self.process.stdin.write(line.encode() + b"\n")
-            self.process.stdin.flush()
 
     def _listen(self, news: "queue.Queue[tuple[_Worker, dict[str, Any] | None]]") -> None:
         assert self.process.stdout is not None

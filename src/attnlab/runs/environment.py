@@ -42,20 +42,13 @@ _TRIM_THRESHOLD = -1
 _MMAP_MAX = -4
 
 
-def versions() -> dict[str, str]:
-    """Versions of what decides numbers."""
+def environment(device: str = "cpu") -> dict[str, str | int]:
+    """Versions, processor and thread count as they are now."""
     return {
         "attnlab": version("attnlab"),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
-    }
-
-
-def environment(device: str = "cpu") -> dict[str, str | int]:
-    """Versions, processor and thread count as they are now."""
-    return {
-        **versions(),
         "system": platform.system(),
         "machine": platform.machine(),
         "processor": _processor(),
@@ -66,7 +59,7 @@ def environment(device: str = "cpu") -> dict[str, str | int]:
 
 
 def _processor() -> str:
-    """The processor's name, as precisely as the system tells it."""
+    """The processor's name, as precisely as the system gives it."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
             for line in lines:

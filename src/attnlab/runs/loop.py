@@ -118,7 +118,7 @@ class _Training:
         self.reached = newest.step if newest else -1
         self.stored = set(run.steps())
         missing = _missing(self.rows, self.stored, schedule)
-        # Evaluations behind what was reached go on from the newest checkpoint; earlier ones are replayed from before.
+        # Evaluations after what was reached go on from the newest checkpoint; earlier ones are replayed from before.
         begin = missing[0] if missing else _last_step(self.rows, schedule)
         checkpoint = newest if newest and newest.step <= begin else run.latest(at_most=begin)
         if checkpoint is not None:
@@ -155,7 +155,7 @@ class _Training:
             stopped = not done and interrupted is not None and interrupted()
             pinned = self.step in _kept(self.rows, schedule)
             if done or stopped or pinned or (self.step and self.step % schedule.checkpoint_every == 0):
-                self._write_metrics()  # first: what a checkpoint has behind it is not measured again
+                self._write_metrics()  # first: what was measured before a checkpoint is not measured again
                 self._save(pinned)
             if stopped:
                 raise Interrupted(f"Run {run.id} stopped at step {self.step}; it can go on from there.")
@@ -177,17 +177,15 @@ class _Training:
         loss = self.problem.loss(self.step)
         value = float(loss.detach())
         if not math.isfinite(value):
-            rate = self.spec.optimiser.learning_rate
             sentence = (
-                f"Run {self.run.id} failed: the loss at step {self.step} is {value} with learning rate {rate}; "
-                "a smaller rate may help."
+                f"Run {self.run.id} failed: the loss at step {self.step} is {value} with learning rate "
+                f"{self.spec.optimiser.learning_rate}; a smaller rate may help."
             )
             self.run.set_status("failed", self.step, sentence)
             raise RunFailed(sentence)
         loss.backward()
         self.optimiser.step()
-        self.step += 1
-        self.updates += 1
+        self.step, self.updates = self.step + 1, self.updates + 1
 
     def _save(self, pinned: bool) -> None:
         """Write a checkpoint, unless the store already has this step or a later one (and it is not one to keep)."""
@@ -197,10 +195,8 @@ class _Training:
         for name, parameter in self.problem.trained_parameters().items():
             for key, value in self.optimiser.state.get(parameter, {}).items():
                 tensors[f"optimiser.{key}.{name}"] = value
-        record = {
-            "metrics": _ordered({step: row for step, row in self.rows.items() if step <= self.step}),
-            "inexact": self.inexact,
-        }
+        rows = _ordered({step: row for step, row in self.rows.items() if step <= self.step})
+        record = {"metrics": rows, "inexact": self.inexact}
         self.run.save(Checkpoint(self.step, tensors, record), pinned=_kept(self.rows, self.schedule))
         self.run.write_timing(self._timing())
         self.reached = max(self.reached, self.step)
@@ -217,7 +213,7 @@ class _Training:
                 key, _, name = name.partition(".")  # optimiser.exp_avg.NAME
                 self.optimiser.state[parameters[name]][key] = value.to(parameters[name].device)
         self.problem.model.load_state_dict(weights)
-        for row in _rows_of(checkpoint):
+        for row in checkpoint.record.get("metrics", []):
             self.rows.setdefault(int(row["step"]), row)
         self.inexact = self.inexact or bool(checkpoint.record.get("inexact"))
         self.step = checkpoint.step
@@ -232,11 +228,6 @@ class _Training:
 
 def _rows(run: Run) -> dict[int, Row]:
     return {int(row["step"]): row for row in run.metrics()}
-
-
-def _rows_of(checkpoint: Checkpoint) -> Iterable[Row]:
-    rows = checkpoint.record.get("metrics", [])
-    return rows if isinstance(rows, list) else []
 
 
 def _ordered(rows: dict[int, Row]) -> list[Row]:
@@ -280,6 +271,6 @@ def _environment_changed(run: Run, device: str) -> bool:
     before, now = run.environment(), environment(device)
     changed = sorted(key for key in now if before.get(key) != now[key])
     if changed:
-        told = ", ".join(f"{key} {before.get(key)} -> {now[key]}" for key in changed)
-        warnings.warn(f"Run {run.id} goes on in another environment and is marked inexact: {told}.", StoreWarning, 2)
+        named = ", ".join(f"{key} {before.get(key)} -> {now[key]}" for key in changed)
+        warnings.warn(f"Run {run.id} goes on in another environment and is marked inexact: {named}.", StoreWarning, 2)
     return bool(changed)

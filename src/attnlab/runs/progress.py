@@ -6,7 +6,6 @@ Where nobody looks on, in a file or a pipe, a sweep is a line now and then.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -25,27 +24,6 @@ from attnlab.runs.spec import RunSpec
 SECONDS_BETWEEN_LINES = 30
 
 
-@dataclass
-class Line:
-    """A run at work."""
-
-    job: Job
-    began: float
-    first_step: int | None = None
-    step: int = 0
-    accuracy: float | None = None
-    waits: str = ""
-    prospect: "Prospect" = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.prospect = Prospect(self.job.spec)
-
-    def rate(self, now: float) -> float:
-        """Updates a second since the first news."""
-        moved = self.step - (self.first_step or 0)
-        return moved / max(now - self.began, 1e-9)
-
-
 class Prospect:
     """The chance that a run will succeed, by its family's stop rule, as its evaluations come in one by one.
 
@@ -58,7 +36,6 @@ class Prospect:
         self.chance = ""
 
     def take(self, step: int, row: Row) -> None:
-        """Take in one evaluation."""
         if self.rule is not None:
             self.rows[step] = row
             chance = self.rule.chance(self.rows, step)
@@ -76,25 +53,36 @@ def percent(chance: float) -> str:
     return "> 99 %" if chance > 0.99 else f"{chance:.0%}".replace("%", " %")
 
 
+class Line:
+    """A run at work."""
+
+    def __init__(self, job: Job, began: float) -> None:
+        self.job, self.began, self.prospect = job, began, Prospect(job.spec)
+        self.first_step: int | None = None
+        self.step, self.accuracy, self.waits = 0, "", ""
+
+    def rate(self, now: float) -> float:
+        """Updates a second since the first news."""
+        return (self.step - (self.first_step or 0)) / max(now - self.began, 1e-9)
+
+
 class SweepDisplay:
     """Turns a sweep's events into a live table."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
-        self.total = sum(job.schedule.steps for job in jobs)
-        self.runs = len(jobs)
-        self.ended, self.failed, self.behind = 0, 0, 0
+        self.total, self.runs = sum(job.schedule.steps for job in jobs), len(jobs)
+        self.ended, self.failed, self.made = 0, 0, 0
         self.lines: dict[str, Line] = {}
         self.judged = any(stop_rule(job.spec) is not None for job in jobs)
         self.began = time.monotonic()
 
     def report(self, job: Job, event: Event) -> None:
-        """Take in one event."""
         now = time.monotonic()
         if event.kind in ("finished", "failed"):
             self.lines.pop(job.label, None)
             self.ended += 1
             self.failed += event.kind == "failed"
-            self.behind += job.schedule.steps
+            self.made += job.schedule.steps
             return
         line = self.lines.setdefault(job.label, Line(job, now))
         line.waits = event.error if event.kind == "waits" else ""
@@ -103,7 +91,8 @@ class SweepDisplay:
                 line.first_step, line.began = event.step, now
             line.step = event.step
             if event.row is not None:
-                line.accuracy = event.row.get("accuracy", line.accuracy)
+                if "accuracy" in event.row:
+                    line.accuracy = f"{event.row['accuracy']:.3f}"
                 line.prospect.take(event.step, event.row)
 
     def __rich__(self) -> RenderableType:
@@ -113,27 +102,25 @@ class SweepDisplay:
             table.add_column("will learn")
         for line in self.lines.values():
             steps, rate = line.job.schedule.steps, line.rate(now)
-            left = (steps - line.step) / rate if rate else None
             table.add_row(
                 line.job.label,
                 ProgressBar(total=steps or 1, completed=line.step, width=24),
                 f"{line.step}/{steps}",
                 f"{rate:.1f}" if rate else "",
-                clock(left),
-                "" if line.accuracy is None else f"{line.accuracy:.3f}",
+                clock((steps - line.step) / rate if rate else None),
+                line.accuracy,
                 *([line.prospect.chance] if self.judged else []),
             )
         whole = Table.grid(padding=(0, 2))
-        whole.add_row(
-            self.ended_runs(), ProgressBar(total=self.total or 1, completed=self.reached, width=32), self.times(now)
-        )
+        bar = ProgressBar(total=self.total or 1, completed=self.reached, width=32)
+        whole.add_row(self.ended_runs(), bar, self.times(now))
         waiting = [line.waits for line in self.lines.values() if line.waits]
         return Group(table, *map(Text, waiting), whole)
 
     @property
     def reached(self) -> int:
-        """Updates that are behind, of all runs; those of a run that ended early count as made."""
-        return self.behind + sum(line.step for line in self.lines.values())
+        """Updates made, of all runs; those of a run that ended early count as made."""
+        return self.made + sum(line.step for line in self.lines.values())
 
     def ended_runs(self) -> str:
         return f"{self.ended} of {self.runs} runs" + (f", {self.failed} failed" if self.failed else "")
@@ -152,18 +139,17 @@ class SweepLog:
         self.last, self.waits = self.display.began, ""
 
     def report(self, job: Job, event: Event) -> None:
-        """Take in one event."""
         self.display.report(job, event)
         if event.kind == "waits" and event.error != self.waits:
             self.waits = event.error
-            self.tell(self.waits)
+            self.print(self.waits)
         now = time.monotonic()
         if now - self.last >= SECONDS_BETWEEN_LINES:
             self.last = now
             share = self.display.reached / (self.display.total or 1)
-            self.tell(f"{self.display.ended_runs()}, {share:.0%} of the updates; {self.display.times(now)}")
+            self.print(f"{self.display.ended_runs()}, {share:.0%} of the updates; {self.display.times(now)}")
 
-    def tell(self, line: str) -> None:
+    def print(self, line: str) -> None:
         self.screen.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -215,20 +201,14 @@ def watching(screen: Console) -> Iterator[Callable[[Sequence[Job]], Callable[[Jo
     if not (screen.is_terminal or screen.is_jupyter):
         yield lambda jobs: SweepLog(jobs, screen).report
         return
-    watch = LiveWatch()
-    with Live(console=screen, get_renderable=watch.renderable, refresh_per_second=4, transient=True):
+    shown: list[SweepDisplay] = []  # one after another, the last of them on the screen
+
+    def watch(jobs: Sequence[Job]) -> Callable[[Job, Event], None]:
+        shown.append(SweepDisplay(jobs))
+        return shown[-1].report
+
+    def drawn() -> RenderableType:
+        return shown[-1].__rich__() if shown else ""
+
+    with Live(console=screen, get_renderable=drawn, refresh_per_second=4, transient=True):
         yield watch
-
-
-class LiveWatch:
-    """What `attnlab.lab.conduct.conduct` tells about its sweeps, one after another."""
-
-    def __init__(self) -> None:
-        self.display: SweepDisplay | None = None
-
-    def __call__(self, jobs: Sequence[Job]) -> Callable[[Job, Event], None]:
-        self.display = SweepDisplay(jobs)
-        return self.display.report
-
-    def renderable(self) -> RenderableType:
-        return self.display.__rich__() if self.display else ""

@@ -89,24 +89,8 @@ class Schedule(Record):
         return self
 
     @classmethod
-    def every(
-        cls,
-        interval: int,
-        *,
-        steps: int,
-        stop_at: float | None = None,
-        checkpoint_every: int = 100,
-        keep: Keep = False,
-        give_up: StopRule | str | None = None,
-    ) -> "Schedule":
-        """Evaluate at the start, every ``interval`` steps and at the end."""
+    def every(cls, interval: int, *, steps: int, **settings: Any) -> "Schedule":
+        """Evaluate at the start, every ``interval`` steps and at the end; ``settings``: any others of a schedule."""
         if not isinstance(interval, int | np.integer) or interval < 1:
             raise UsageError(f"interval: evaluations are a whole number of steps apart, 1 or more, not {interval!r}.")
-        return cls(
-            steps=steps,
-            evaluations=tuple(sorted({*range(0, steps + 1, interval), steps})),
-            stop_at=stop_at,
-            checkpoint_every=checkpoint_every,
-            keep=keep,
-            give_up=give_up,
-        )
+        return cls(steps=steps, evaluations=tuple(sorted({*range(0, steps + 1, interval), steps})), **settings)

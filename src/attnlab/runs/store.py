@@ -1,4 +1,4 @@
-"""The run store: a folder of runs, each a folder that can be killed, damaged or copied, and still be told apart.
+"""The run store: a folder of runs, each a folder that survives being killed, damaged or copied.
 
     <root>/<run id>/spec.json            what was asked for
                     environment.json     versions, processor and threads it began with
@@ -25,33 +25,10 @@ from typing import Literal
 
 import pyarrow as pa
 
+from attnlab import files
 from attnlab.errors import DamagedCheckpoint, StoreError, UsageError
-from attnlab.files import (
-    NEW,
-    OLD,
-    Json,
-    as_path,
-    check_run_id,
-    explained,
-    from_sealed_json,
-    is_run_id,
-    move,
-    need_sealed,
-    read_sealed,
-    to_json,
-    to_sealed_json,
-    write_atomically,
-)
+from attnlab.runs import checkpoint as checkpoints
 from attnlab.runs import lock
-from attnlab.runs.checkpoint import (
-    Checkpoint,
-    discard_checkpoint,
-    faults_in_checkpoint,
-    load_checkpoint,
-    looks_whole,
-    recover_checkpoints,
-    save_checkpoint,
-)
 from attnlab.runs.tables import MetricRow, from_parquet, rows_agree, rows_to_table, table_to_rows, to_parquet
 
 Status = Literal["running", "finished", "failed"]
@@ -74,7 +51,7 @@ class Run:
     """One run's folder. A handle costs nothing; the folder appears with the first write."""
 
     def __init__(self, root: Path, run_id: str) -> None:
-        self.id = check_run_id(run_id)
+        self.id = files.check_run_id(run_id)
         self.path = root / self.id
         self._lock = root / ".locks" / f"{self.id}.lock"
         self._checkpoints = self.path / "checkpoints"
@@ -98,12 +75,12 @@ class Run:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self.locked(), explained(self.path):
+        with self.locked(), files.explained(self.path):
             yield
 
     def _recover(self) -> None:
-        """Clear what a killed process left behind; the lock says that nobody else is writing."""
-        recover_checkpoints(self._checkpoints)
+        """Clear what a killed process left; the lock says that nobody else is writing."""
+        checkpoints.recover_checkpoints(self._checkpoints)
         for leftover in _leftovers(self.path, self._fields):
             leftover.unlink()
 
@@ -112,7 +89,7 @@ class Run:
     def exists(self) -> bool:
         return (self.path / "spec.json").is_file()
 
-    def begin(self, spec: Mapping[str, Json], environment: Mapping[str, Json]) -> None:
+    def begin(self, spec: Mapping[str, files.Json], environment: Mapping[str, files.Json]) -> None:
         """Write both documents unless they are there, and clear what a killed process left.
 
         Another spec under this id is a StoreError; a damaged document is written anew, with a StoreWarning. Settings
@@ -128,38 +105,38 @@ class Run:
             elif not _names_alike(known, dict(spec)):
                 raise StoreError(f"{self.path / 'spec.json'} describes another run than the one asked for.")
 
-    def spec(self) -> dict[str, Json]:
-        return from_sealed_json(need_sealed(self.path / "spec.json"))
+    def spec(self) -> dict[str, files.Json]:
+        return files.from_sealed_json(files.need_sealed(self.path / "spec.json"))
 
-    def environment(self) -> dict[str, Json]:
-        return from_sealed_json(need_sealed(self.path / "environment.json"))
+    def environment(self) -> dict[str, files.Json]:
+        return files.from_sealed_json(files.need_sealed(self.path / "environment.json"))
 
     def set_status(self, status: Status, step: int, message: str = "") -> None:
         self._write_document("status.json", {"status": status, "step": step, "message": message})
 
-    def status(self) -> dict[str, Json] | None:
+    def status(self) -> dict[str, files.Json] | None:
         """``status``, ``step`` and ``message``; None if they are not there, or damaged (with a StoreWarning)."""
         return self._document("status.json", "the run's status is unknown")
 
-    def write_timing(self, document: Mapping[str, Json]) -> None:
+    def write_timing(self, document: Mapping[str, files.Json]) -> None:
         self._write_document("timing.json", document)
 
-    def timing(self) -> dict[str, Json]:
+    def timing(self) -> dict[str, files.Json]:
         """Empty if it is not there, or damaged (with a StoreWarning)."""
         return self._document("timing.json", "the times are unknown") or {}
 
-    def _write_document(self, name: str, document: Mapping[str, Json]) -> None:
+    def _write_document(self, name: str, document: Mapping[str, files.Json]) -> None:
         with self._writing():
-            write_atomically(self.path / name, to_sealed_json(dict(document)))
+            files.write_atomically(self.path / name, files.to_sealed_json(dict(document)))
 
-    def _document(self, name: str, consequence: str) -> dict[str, Json] | None:
+    def _document(self, name: str, consequence: str) -> dict[str, files.Json] | None:
         data = self._read(name, consequence)
-        return None if data is None else from_sealed_json(data)
+        return None if data is None else files.from_sealed_json(data)
 
     def _read(self, name: str, consequence: str) -> bytes | None:
         """None if it is not there, or damaged; then a StoreWarning says so and what follows."""
         try:
-            return read_sealed(self.path / name)
+            return files.read_sealed(self.path / name)
         except StoreError as fault:
             _warn(fault, consequence)
             return None
@@ -169,7 +146,7 @@ class Run:
     def write_metrics(self, rows: Sequence[Mapping[str, float | int]]) -> None:
         """All rows so far, each with its ``step``; the same rows give the same bytes."""
         with self._writing():
-            write_atomically(self.path / "metrics.parquet", to_parquet(rows_to_table(rows)))
+            files.write_atomically(self.path / "metrics.parquet", to_parquet(rows_to_table(rows)))
 
     def metrics(self) -> list[MetricRow]:
         """The rows by step; empty if there are none, or they are damaged (with a StoreWarning)."""
@@ -178,11 +155,11 @@ class Run:
 
     def write_fields(self, step: int, table: pa.Table) -> None:
         with self._writing():
-            write_atomically(self._fields / f"{step}.parquet", to_parquet(table))
+            files.write_atomically(self._fields / f"{step}.parquet", to_parquet(table))
 
     def fields(self, step: int) -> pa.Table:
         """The fields written at a step."""
-        return from_parquet(need_sealed(self._fields / f"{step}.parquet"))
+        return from_parquet(files.need_sealed(self._fields / f"{step}.parquet"))
 
     def field_steps(self) -> list[int]:
         """The steps whose fields are there."""
@@ -190,44 +167,44 @@ class Run:
 
     # --- checkpoints
 
-    def save(self, checkpoint: Checkpoint, *, keep: int = 2, pinned: Container[int] = ()) -> None:
+    def save(self, checkpoint: checkpoints.Checkpoint, *, keep: int = 2, pinned: Container[int] = ()) -> None:
         """Write a checkpoint, atomically; then drop those older than the last ``keep``, except the pinned steps."""
         if keep < 1:
             raise UsageError(f"keep is {keep}, but at least 1 checkpoint has to be kept.")
         with self._writing():
             self._recover()
-            save_checkpoint(self._checkpoints, checkpoint)
+            checkpoints.save_checkpoint(self._checkpoints, checkpoint)
             oldest_kept = [step for step in self.steps() if step <= checkpoint.step][-keep:][0]
             for place in self._places():
                 if int(place.name) < oldest_kept and int(place.name) not in pinned:
                     with suppress(PermissionError):  # open in a reader on Windows: the next save tries again
-                        discard_checkpoint(place)
+                        checkpoints.discard_checkpoint(place)
 
     def steps(self) -> list[int]:
         """The steps with a checkpoint that looks whole, by its manifest and its files' sizes."""
-        return [int(place.name) for place in self._places() if looks_whole(place)]
+        return [int(place.name) for place in self._places() if checkpoints.looks_whole(place)]
 
-    def load(self, step: int) -> Checkpoint:
+    def load(self, step: int) -> checkpoints.Checkpoint:
         """One checkpoint, verified; a DamagedCheckpoint names the file and what is wrong with it."""
         place = self._checkpoints / str(step)
         if place not in self._places():
             raise StoreError(f"Run {self.id} has no checkpoint of step {step}; it has {self.steps() or 'none'}.")
-        return load_checkpoint(place)
+        return checkpoints.load_checkpoint(place)
 
-    def latest(self, at_most: int | None = None) -> Checkpoint | None:
+    def latest(self, at_most: int | None = None) -> checkpoints.Checkpoint | None:
         """The newest whole checkpoint, up to a step if asked; damaged ones are passed over with a StoreWarning."""
         newest, damage = self._newest(at_most)
         for fault in damage:
             _warn(fault, f"the checkpoint of step {newest.step} is used" if newest else "no whole checkpoint is left")
         return newest
 
-    def _newest(self, at_most: int | None = None) -> tuple[Checkpoint | None, list[DamagedCheckpoint]]:
+    def _newest(self, at_most: int | None = None) -> tuple[checkpoints.Checkpoint | None, list[DamagedCheckpoint]]:
         damage: dict[Path, DamagedCheckpoint] = {}
         while places := [
             place for place in self._places() if place not in damage and (at_most is None or int(place.name) <= at_most)
         ]:
             try:
-                return load_checkpoint(places[-1]), list(damage.values())
+                return checkpoints.load_checkpoint(places[-1]), list(damage.values())
             except DamagedCheckpoint as fault:
                 if places[-1].exists():  # else a writer dropped it meanwhile: look again
                     damage[places[-1]] = fault
@@ -249,11 +226,13 @@ class Run:
         optional += [self._fields / f"{step}.parquet" for step in self.field_steps()]
         for path in needed + optional:
             try:
-                need_sealed(path) if path in needed else read_sealed(path)
+                files.need_sealed(path) if path in needed else files.read_sealed(path)
             except StoreError as fault:
                 faults.append((path, str(fault)))
         for place in self._places():
-            if (found := faults_in_checkpoint(place)) and place.exists():  # else a writer dropped it meanwhile
+            if (
+                found := checkpoints.faults_in_checkpoint(place)
+            ) and place.exists():  # else a writer dropped it meanwhile
                 faults += found
         newest, _ = self._newest()
         faults += self._faults_in_metrics(newest.record.get("metrics", []) if newest else [])
@@ -268,7 +247,7 @@ class Run:
         """Against the rows in the newest checkpoint's record."""
         path = self.path / "metrics.parquet"
         try:
-            data = need_sealed(path) if rows else read_sealed(path)
+            data = files.need_sealed(path) if rows else files.read_sealed(path)
         except StoreError as fault:
             return [(path, str(fault))]
         if data is None or rows_agree(rows, table_to_rows(from_parquet(data))):
@@ -289,7 +268,7 @@ class RunStore:
     """A folder of runs. Nothing is created until the first write."""
 
     def __init__(self, root: Path | str) -> None:
-        self.root = as_path(root, "The folder of a run store")
+        self.root = files.as_path(root, "The folder of a run store")
 
     def run(self, run_id: str) -> Run:
         """A handle on a run that is there or may come to be; a bad id is a UsageError."""
@@ -320,8 +299,8 @@ class RunStore:
     def remove(self, run_id: str) -> None:
         """Take a run away, in one rename, and then delete its files. A run in use is a RunBusy."""
         run = self.existing(run_id)
-        with run.locked(wait=0), explained(run.path):
-            move(run.path, self.root / (OLD + run.id))
+        with run.locked(wait=0), files.explained(run.path):
+            files.move(run.path, self.root / (files.OLD + run.id))
         for stale in self._removed():  # an interrupted removal's too
             shutil.rmtree(stale, ignore_errors=True)
             if stale.exists():
@@ -332,26 +311,26 @@ class RunStore:
         problems = [problem for run_id in self.ids() for problem in self.run(run_id).verify()]
         for stale in self._removed():
             sentence = f"{stale} was left by a removal that was interrupted; the next removal deletes it."
-            problems.append(Problem(stale.name.removeprefix(OLD), stale, sentence))
+            problems.append(Problem(stale.name.removeprefix(files.OLD), stale, sentence))
         return problems
 
     def ids(self) -> list[str]:
         """Of all runs' folders, those without a readable spec included."""
-        return sorted(path.name for path in self.root.glob("*") if is_run_id(path.name) and path.is_dir())
+        return sorted(path.name for path in self.root.glob("*") if files.is_run_id(path.name) and path.is_dir())
 
     def _removed(self) -> list[Path]:
-        return sorted(self.root.glob(OLD + "*"))
+        return sorted(self.root.glob(files.OLD + "*"))
 
 
-def _names_alike(known: Json, asked: Json) -> bool:
+def _names_alike(known: files.Json, asked: files.Json) -> bool:
     """Whether all that ``known`` names has the same value in ``asked``."""
     if isinstance(known, dict) and isinstance(asked, dict):
         return all(name in asked and _names_alike(value, asked[name]) for name, value in known.items())
-    return to_json(known) == to_json(asked)
+    return files.to_json(known) == files.to_json(asked)
 
 
 def _leftovers(*folders: Path) -> list[Path]:
-    return sorted(path for folder in folders for prefix in (NEW, OLD) for path in folder.glob(prefix + "*"))
+    return sorted(path for folder in folders for prefix in (files.NEW, files.OLD) for path in folder.glob(prefix + "*"))
 
 
 def _some(names: list[str], most: int = 8) -> str:

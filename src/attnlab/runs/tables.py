@@ -47,12 +47,9 @@ def table_to_rows(table: pa.Table) -> list[MetricRow]:
 
 
 def rows_agree(recorded: Sequence[MetricRow], written: Sequence[MetricRow]) -> bool:
-    """Whether ``written`` has all recorded rows, as far as it goes: a run killed between two writes has it behind."""
-    last = max((row["step"] for row in written), default=-1)
-    told = {row["step"]: _told(row) for row in written}
-    return all(told.get(row["step"]) == _told(row) for row in recorded if row["step"] <= last)
-
-
-def _told(row: MetricRow) -> dict[str, str]:
-    """The numbers' texts, since NaN differs from itself."""
-    return {name: repr(float(value)) for name, value in row.items()}
+    """Whether ``written`` has all recorded rows, as far as it goes: a run killed between two writes has it older."""
+    # Numbers are compared as texts, since NaN differs from itself.
+    one, other = (
+        {row["step"]: {k: repr(float(v)) for k, v in row.items()} for row in rows} for rows in (recorded, written)
+    )
+    return all(other.get(step) == row for step, row in one.items() if step <= max(other, default=-1))

@@ -26,7 +26,7 @@ from attnlab.runs.store import RunStore
 NEWS_INTERVAL = 0.25
 """Seconds between reports of a run that merely moves on."""
 PATIENCE = 0.5
-"""Seconds for which a run that another process trains is waited for before this is told, and told again."""
+"""Seconds for which a run that another process trains is waited for before this is reported, and reported again."""
 
 Jobs = queue.SimpleQueue[dict[str, Any] | None]
 
@@ -64,11 +64,11 @@ def _work(job: dict[str, Any], store: RunStore, device: str, events: TextIO, sto
     number = job["job"]
     last_news = 0.0
 
-    def tell(kind: str, step: int = 0, row: Row | None = None, error: str = "") -> None:
+    def report(kind: str, step: int = 0, row: Row | None = None, error: str = "") -> None:
         try:
             events.write(json.dumps({"job": number, "kind": kind, "step": step, "row": row, "error": error}) + "\n")
             events.flush()
-        except OSError:  # nobody listens any more: the run is saved where it is, like any that is told to stop
+        except OSError:  # nobody listens any more: the run is saved where it is, like any that is asked to stop
             stopping.set()
 
     def observe(step: int, row: Row | None) -> None:
@@ -76,10 +76,10 @@ def _work(job: dict[str, Any], store: RunStore, device: str, events: TextIO, sto
         now = time.monotonic()
         if row is not None or now - last_news >= NEWS_INTERVAL:
             last_news = now
-            tell("moved", step, row)
+            report("moved", step, row)
 
     try:
-        tell("began")
+        report("began")
         for name, family in job["families"].items():
             register(name, **family)
         spec, schedule = validated(RunSpec, job["spec"]), validated(Schedule, job["schedule"])
@@ -89,16 +89,16 @@ def _work(job: dict[str, Any], store: RunStore, device: str, events: TextIO, sto
                     spec, schedule, store, observe=observe, interrupted=stopping.is_set, device=device, wait=PATIENCE
                 )
             except RunBusy as busy:
-                tell("waits", error=str(busy))
+                report("waits", error=str(busy))
             else:
-                tell("finished", trained.step, trained.rows[-1] if trained.rows else None)
+                report("finished", trained.step, trained.rows[-1] if trained.rows else None)
                 return
     except Interrupted:
         return
     except AttnlabError as error:
-        tell("failed", error=str(error))
+        report("failed", error=str(error))
     except Exception as error:  # one run's trouble must not end the sweep
-        tell("failed", error=f"{type(error).__name__}: {error}")
+        report("failed", error=f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":

@@ -4,16 +4,6 @@ What is drawn again decides what an interval says. Over examples: how a figure w
 trained models. Over seeds: with other models and the same texts. The interval of a difference between two figures of
 the same rows is the interval of the rows' differences.
 
-===========================  ===============================================================
-bootstrap_interval           values of one sample (usually one a seed); mean or median
-bootstrap_difference         two independent samples, each by itself
-interval_over_examples       rows, or groups of rows that belong together; mean
-interval_over_seeds          runs; mean
-interval_over_pairs          runs, for a mean over pairs of different runs
-drawn_rows, resampled_rows   only the draws, in one piece or within groups: for any statistic
-drawn_counts                 only the draws, as how often each is drawn
-===========================  ===============================================================
-
 Each has a generator of its own, named by what it is for: the same call gives the same interval. The draws differ from
 function to function, and committed results depend on them.
 """
@@ -35,17 +25,19 @@ Over: TypeAlias = Literal["examples", "seeds"]
 
 RESAMPLES = 2000
 _STATISTICS: dict[str, Callable[..., Any]] = {"mean": np.mean, "median": np.median}
-# Resampled numbers held at once: 8 MB an array, however many seeds or examples there are.
 _CELLS = 1_000_000
+"""Resampled numbers held at once: 8 MB an array, however many seeds or examples there are."""
+
+
+def divided(a: NDArray[Any], b: NDArray[Any]) -> Floats:
+    """a / b, NaN where b is 0."""
+    return np.asarray(np.divide(a, b, out=np.full(np.broadcast_shapes(a.shape, b.shape), np.nan), where=b > 0))
 
 
 def percentiles(values: ArrayLike, tails: tuple[float, float] = (0.025, 0.975)) -> tuple[float, float]:
     """The interval between two quantiles of resampled values; those that are undefined (NaN) are left out."""
     low, high = np.nanquantile(np.asarray(values, dtype=np.float64), tails)
     return float(low), float(high)
-
-
-# --- one value a seed
 
 
 def bootstrap_interval(
@@ -102,9 +94,6 @@ def _tails(level: float, resamples: int) -> tuple[float, float]:
     if resamples < 1:
         raise UsageError(f"A bootstrap interval needs at least one resample, not {resamples}.")
     return (1 - level) / 2, (1 + level) / 2
-
-
-# --- one value a row, rows in groups
 
 
 @dataclass(frozen=True)
@@ -187,9 +176,8 @@ def _interval(
     for start in range(0, resamples, step):
         chunk = means[start : start + step]
         drawn = generator.integers(n, size=(len(chunk), n))
-        total, number = sums[drawn].sum(axis=1), counts[drawn].sum(axis=1)
         # A resample may, very seldom, hold undefined rows alone.
-        chunk[:] = np.divide(total, number, out=np.full(len(chunk), np.nan), where=number > 0)
+        chunk[:] = divided(sums[drawn].sum(axis=1), counts[drawn].sum(axis=1))
     return Interval(*percentiles(means, tails), level, over)
 
 
@@ -210,9 +198,6 @@ def interval_over_pairs(matrix: Floats) -> tuple[float, float] | None:
     total = np.einsum("ri,ij,rj->r", times, between, times)
     number = seeds**2 - (times**2).sum(axis=1)  # 0 where one seed alone was drawn
     return percentiles(total[number > 0] / number[number > 0])
-
-
-# --- draws alone, for any statistic
 
 
 def drawn_rows(n: int, *purpose: str, resamples: int = RESAMPLES) -> NDArray[np.int64]:
@@ -263,5 +248,4 @@ def drawn_counts(n: int, *purpose: str, resamples: int = RESAMPLES) -> Floats:
 def means_of_drawn(values: Floats, counts: Floats) -> Floats:
     """Means over the drawn rows: ``values (..., rows)`` to (resamples, ...). What is undefined (NaN) is left out."""
     defined = ~np.isnan(values)
-    means: Floats = (counts @ np.where(defined, values, 0).T) / (counts @ defined.T)
-    return means
+    return np.asarray((counts @ np.where(defined, values, 0).T) / (counts @ defined.T))

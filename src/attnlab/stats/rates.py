@@ -1,6 +1,8 @@
-"""Rates of successes: Wilson's and Newcombe's intervals, Fisher's exact test, and McNemar's for pairs."""
+"""Rates of successes: Wilson's and Newcombe's intervals, Fisher's exact test, McNemar's for pairs, and Holm's
+correction for several tests.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import hypot, sqrt
 from typing import Literal
 
@@ -81,6 +83,20 @@ def mcnemar(ours: Sequence[bool], theirs: Sequence[bool]) -> float:
     won = sum(a and not b for a, b in zip(ours, theirs, strict=True))
     lost = sum(b and not a for a, b in zip(ours, theirs, strict=True))
     return float(stats.binomtest(won, won + lost).pvalue) if won + lost else 1.0
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Holm's correction: each p-value times the number of tests not yet rejected, never smaller than the one before.
+
+    >>> holm({"a": 0.01, "b": 0.04, "c": 0.02})
+    {'a': 0.03, 'b': 0.04, 'c': 0.04}
+    """
+    corrected: dict[str, float] = {}
+    largest = 0.0
+    for rank, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
+        corrected[name] = largest
+    return {name: corrected[name] for name in p_values}
 
 
 def _check_counts(successes: int, n: int) -> None:

@@ -83,11 +83,12 @@ def align(
 
     forward = None if chosen == "reverse" else train("forward", pairs)
     reverse = None if chosen == "forward" else train("reverse", pairs.swapped())
-    links = [
-        None if forward is None else from_positions(pairs, forward[1]),
-        None if reverse is None else from_reverse_positions(pairs, reverse[1]),
-    ]
-    return Aligned(_one(chosen, *links), forward and forward[0], reverse and reverse[0])
+    alignment = symmetrised(
+        chosen,
+        forward and from_positions(pairs, forward[1]),
+        reverse and from_reverse_positions(pairs, reverse[1]),
+    )
+    return Aligned(alignment, forward and forward[0], reverse and reverse[0])
 
 
 def _sentences(pairs: object) -> list[tuple[str, str]]:
@@ -111,20 +112,15 @@ def apply(lexicon: Lexicon, pairs: SentencePairs, *, direction: str = "grow-diag
         raise UsageError(f"The table has only the reverse direction; {direction} needs the forward one.")
     if chosen != "forward" and lexicon.reverse is None:
         raise UsageError(f"The table has only the forward direction; {direction} needs the reverse one, too.")
-    links: list[Alignment | None] = [None, None]
-    if chosen != "reverse" and lexicon.forward is not None:
-        links[0] = from_positions(pairs, best_positions(lexicon.forward, pairs))
-    if chosen != "forward" and lexicon.reverse is not None:
-        links[1] = from_reverse_positions(pairs, best_positions(lexicon.reverse, pairs.swapped()))
-    return _one(chosen, *links)
-
-
-def _one(direction: str, forward: Alignment | None, reverse: Alignment | None) -> Alignment:
-    if forward is None or reverse is None:
-        only = forward or reverse
-        assert only is not None  # a direction has at least one of them
-        return only
-    return symmetrised(check_direction(direction), forward, reverse)
+    forward, reverse = (
+        None if chosen == "reverse" else lexicon.forward,
+        None if chosen == "forward" else lexicon.reverse,
+    )
+    return symmetrised(
+        chosen,
+        None if forward is None else from_positions(pairs, best_positions(forward, pairs)),
+        None if reverse is None else from_reverse_positions(pairs, best_positions(reverse, pairs.swapped())),
+    )
 
 
 def pharaoh(alignment: Alignment) -> bytes:

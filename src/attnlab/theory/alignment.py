@@ -140,10 +140,10 @@ def coverage(lexicon: Lexicon, pairs: SentencePairs) -> Coverage:
     """How much of ``pairs`` the tables know. Below 95 % an error rate would measure spelling, not alignment."""
     if len(pairs.source) == 0:
         raise UsageError("The text to be scored has no words.")
-    shares = []
-    for ids, words, known in (
-        (pairs.source, pairs.source_words, lexicon.known_source_words),
-        (pairs.target, pairs.target_words, lexicon.known_target_words),
-    ):
-        shares.append(float(np.array([word in known for word in words])[ids].mean()))
-    return Coverage(*shares)
+    sides = ((pairs.source, pairs.source_words), (pairs.target, pairs.target_words))
+    return Coverage(
+        *(
+            float(np.array([word in known for word in words])[ids].mean())
+            for known, (ids, words) in zip(lexicon.known_words(), sides, strict=True)
+        )
+    )

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
-from attnlab.theory.entries import Entries
-from attnlab.theory.links import Chunk, Floats, Ids, Links
+from attnlab.theory.links import Chunk, Entries, Floats, Ids, Links
 
 NULL = ""
 """The name of the NULL word. No word of a text is empty, so it cannot be mistaken for one."""
@@ -160,15 +159,10 @@ def translated(words: Sequence[str], other: Sequence[str]) -> NDArray[np.int64]:
 
 def check_table(table: CountTable) -> CountTable:
     """``table`` if its entries are in range, sorted, distinct, finite and not negative; else a UsageError."""
-    keys = table._keys
-    if len(table.inputs) and (
-        table.inputs.min() < 0
-        or table.outputs.min() < 0
-        or table.inputs.max() >= table.shape[0]
-        or table.outputs.max() >= table.shape[1]
-    ):
+    sides = zip((table.inputs, table.outputs), table.shape, strict=True)
+    if any(((ids < 0) | (ids >= words)).any() for ids, words in sides):
         raise UsageError("A table's entries must name words that it has.")
-    if (np.diff(keys) <= 0).any():
+    if (np.diff(table._keys) <= 0).any():
         raise UsageError("A table's entries must be sorted by (input, output), each there once.")
     if not np.isfinite(table.values).all() or (table.values < 0).any():
         raise UsageError("A table's values must be finite and not negative.")

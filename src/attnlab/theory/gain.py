@@ -14,13 +14,14 @@ second.
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
+from attnlab.fields import ragged_rows
 from attnlab.seeds import numpy_generator
 
 Floats = NDArray[np.float64]
@@ -75,7 +76,7 @@ def read_gains(pairs: SentencePairs, *, seed: int = 0) -> Gains:
     bounds = [n * fold // FOLDS for fold in range(FOLDS + 1)]
     blocks = [cells.block(pairs, low, high) for low, high in pairwise(bounds)]
     tables = [_table(cells, block) for block in blocks]
-    whole = _Table(*(sum(parts) for parts in zip(*map(_sums, tables), strict=True)))
+    whole = _Table(*(sum(parts) for parts in zip(*tables, strict=True)))
     read = [_read(cells, block, tables[fold - 1], tables[fold - 2], whole, fold) for fold, block in enumerate(blocks)]
     telling, occurrences = (np.sum([part.pop(name) for part in read], axis=0) for name in ("telling", "occurrences"))
     joined = {name: np.concatenate([part[name] for part in read]) for name in read[0]}
@@ -118,11 +119,9 @@ class _Cells:
 
     @classmethod
     def of(cls, pairs: SentencePairs) -> "_Cells":
-        source_lengths, target_lengths = np.diff(pairs.source_offsets), np.diff(pairs.target_offsets)
-        pair = np.repeat(np.arange(len(pairs)), target_lengths)
-        lengths = source_lengths[pair]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        position = np.arange(starts[-1]) - np.repeat(starts[:-1] - pairs.source_offsets[pair], lengths)
+        pair = np.repeat(np.arange(len(pairs)), np.diff(pairs.target_offsets))
+        position, starts = ragged_rows(pairs.source_offsets, pair)
+        lengths = np.diff(starts)
         inputs, row_output = pairs.source[position].astype(np.int64), pairs.target.astype(np.int64)
         outputs = np.repeat(row_output, lengths)
         shape = (len(pairs.source_words), len(pairs.target_words))
@@ -143,8 +142,7 @@ class _Cells:
 # --- tables: C of some sentences, and Trans smoothed
 
 
-@dataclass(frozen=True)
-class _Table:
+class _Table(NamedTuple):
     """C (entries,), its sums over outputs (input words,) and inputs (output words,), and the input tokens counted."""
 
     counts: Floats
@@ -182,10 +180,6 @@ def _table(cells: _Cells, block: _Block) -> _Table:
 def _sum_by(group: Ints, weights: Floats | None, size: int) -> Floats:
     """The sum of weights (of ones) of each group: (size,)."""
     return np.bincount(group, weights, minlength=size).astype(np.float64, copy=False)
-
-
-def _sums(table: _Table) -> tuple[Any, ...]:
-    return table.counts, table.inputs, table.outputs, table.tokens
 
 
 def _mutual_information(cells: _Cells, table: _Table) -> float:
@@ -256,13 +250,4 @@ def _shuffled(pairs: SentencePairs, seed: int) -> SentencePairs:
         raise UsageError(
             f"A forecast needs at least {FEWEST} sentences with words on both sides; there are {len(order)}."
         )
-    source, source_offsets = _select(pairs.source, pairs.source_offsets, order)
-    target, target_offsets = _select(pairs.target, pairs.target_offsets, order)
-    return SentencePairs(source, source_offsets, target, target_offsets, pairs.source_words, pairs.target_words)
-
-
-def _select(values: NDArray[Any], offsets: Ints, order: Ints) -> tuple[NDArray[Any], Ints]:
-    """Ragged rows in another order."""
-    lengths = np.diff(offsets)[order]
-    moved = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    return values[np.arange(moved[-1]) + np.repeat(offsets[order] - moved[:-1], lengths)], moved
+    return pairs.select(order)

@@ -85,9 +85,6 @@ def loss(beta0: ArrayLike, beta1: ArrayLike, p: ArrayLike) -> Floats:
     return np.asarray(np.asarray(p, float) * (np.asarray(beta0, float) - np.asarray(beta1, float)))
 
 
-# --- three ways to the same trajectory
-
-
 def closed_form(start: Start, times: ArrayLike) -> Trajectory:
     """The unbounded flow: with w = sqrt(2), p = p(0) cosh w tau + D(0)/w sinh w tau, and D its derivative.
 
@@ -144,17 +141,6 @@ def _rates(state: Floats, gate: Gate) -> Floats:
     if gate != "unbounded":
         pull *= _SPEED[gate] * p * float(expit(-variable))
     return np.array([-p, p, pull])
-
-
-# --- what is conserved, and what follows from it
-
-
-def conserved(way: Trajectory, gate: Gate = "unbounded") -> Floats:
-    """What stays the same along a flow: 2 p^2 - D^2, or k D^2 / 4 - a - e^a with a gate of speed k."""
-    if gate == "unbounded":
-        return 2 * way.p**2 - way.margin**2
-    a = logit(way.p)
-    return np.asarray(_SPEED[gate] * way.margin**2 / 4 - a - np.exp(a))
 
 
 def threshold(p: float) -> float:

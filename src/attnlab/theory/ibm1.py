@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
 from attnlab.theory.counts import CountTable, Lookup, table_of
-from attnlab.theory.entries import Entries, blocks
-from attnlab.theory.links import Chunk, Floats, Ints, Links
+from attnlab.theory.links import Chunk, Entries, Floats, Ints, Links, blocks
 
 UNALIGNED = -1
 MOST_LINKS_KEPT = 2**28

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from attnlab.errors import UsageError
 from attnlab.theory.counts import NULL, CountTable, check_table
-from attnlab.theory.entries import distinct
-from attnlab.theory.links import Floats
+from attnlab.theory.links import Floats, distinct
 
 FORMS = (".parquet", ".tsv")
 _WORDS = pa.large_string()
@@ -36,32 +35,22 @@ class Lexicon:
             raise UsageError("A lexical table needs at least one direction.")
 
     @property
-    def source_words(self) -> list[str]:
-        """Source words by id, without NULL."""
+    def words(self) -> tuple[list[str], list[str]]:
+        """Source words and target words by id, without NULL."""
         if self.forward is not None:
-            return _without_null(self.forward.input_words)
-        return [] if self.reverse is None else self.reverse.output_words
+            return _without_null(self.forward.input_words), self.forward.output_words
+        assert self.reverse is not None  # one of them is there
+        return self.reverse.output_words, _without_null(self.reverse.input_words)
 
-    @property
-    def target_words(self) -> list[str]:
-        """Target words by id, without NULL."""
-        if self.forward is not None:
-            return self.forward.output_words
-        return [] if self.reverse is None else _without_null(self.reverse.input_words)
-
-    @property
-    def known_source_words(self) -> set[str]:
-        """Source words that have an entry; a table may list more, such as those of a longer text."""
-        return _with_entries(self.forward, self.reverse, self.source_words)
-
-    @property
-    def known_target_words(self) -> set[str]:
-        """Target words that have an entry."""
-        return _with_entries(self.reverse, self.forward, self.target_words)
+    def known_words(self) -> tuple[set[str], set[str]]:
+        """Source words and target words that have an entry; a table may list more, such as those of a longer text."""
+        source, target = self.words
+        return _with_entries(self.forward, self.reverse, source), _with_entries(self.reverse, self.forward, target)
 
     def rows(self) -> pa.Table:
         """The rows of the file; a direction's value is missing where it has no entry."""
-        width = len(self.target_words) + 1  # NULL is after the words of its side
+        source_words, target_words = self.words
+        width = len(target_words) + 1  # NULL is after the words of its side
         entries: dict[str, tuple[NDArray[np.int64], Floats]] = {}
         if self.forward is not None:
             keys = self.forward.inputs.astype(np.int64) * width + self.forward.outputs
@@ -78,8 +67,8 @@ class Lexicon:
         likeliest = next(iter(columns.values()))
         order = np.lexsort((-np.nan_to_num(likeliest), sources))
         table = {
-            "source": pa.array([*self.source_words, NULL], _WORDS).take(pa.array(sources[order])),
-            "target": pa.array([*self.target_words, NULL], _WORDS).take(pa.array(targets[order])),
+            "source": pa.array([*source_words, NULL], _WORDS).take(pa.array(sources[order])),
+            "target": pa.array([*target_words, NULL], _WORDS).take(pa.array(targets[order])),
         }
         return pa.table(table | {name: pa.array(column[order], from_pandas=True) for name, column in columns.items()})
 

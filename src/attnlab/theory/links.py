@@ -9,7 +9,7 @@ words, and the sparse matrix of output tokens by input words is transposed, whic
 done for some sentences at a time, so that memory is bounded and everything stays near the processor.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,6 +25,9 @@ Floats = NDArray[np.float64]
 
 CHUNK = 2**21
 """Most links of a chunk of sentences (a single pair may exceed it): about 60 MB while it is made."""
+BLOCK = 2**18
+"""Most entries that are worked on at a time (those of a single input word may exceed it): they stay near the
+processor."""
 
 
 class Words(NamedTuple):
@@ -57,13 +60,11 @@ class Chunk:
 
     def per_entry(self, x: Floats) -> Floats:
         """``(n,)``: for each entry the sum over its links of ``x (the chunk's output tokens,)``."""
-        summed: Floats = self.matrix @ x
-        return summed
+        return np.asarray(self.matrix @ x)
 
     def per_token(self, values: Floats) -> Floats:
         """``(the chunk's output tokens,)``: for each the sum over its links of the entries' ``values (n,)``."""
-        summed: Floats = self.matrix.T @ values
-        return summed
+        return np.asarray(self.matrix.T @ values)
 
     def per_link(self, values: Floats) -> Floats:
         """``(links,)``: the entry's value for every link."""
@@ -170,8 +171,7 @@ class _Workspace(NamedTuple):
 def counting_sort(ids: Ids, count: int) -> Ids:
     """The order that sorts ``ids``, all below ``count``, in linear time; equal ones keep their order."""
     row = csr_array((np.arange(len(ids), dtype=np.int32), ids, np.array([0, len(ids)])), shape=(1, count))
-    order: Ids = row.tocsc().data
-    return order
+    return np.asarray(row.tocsc().data)
 
 
 def _with_null(pairs: SentencePairs) -> tuple[Ids, Ints]:
@@ -179,3 +179,78 @@ def _with_null(pairs: SentencePairs) -> tuple[Ids, Ints]:
     there = np.diff(pairs.source_offsets) > 0
     tokens = np.insert(pairs.source, pairs.source_offsets[1:][there], np.int32(len(pairs.source_words)))
     return tokens, pairs.source_offsets + np.concatenate(([0], np.cumsum(there)))
+
+
+class Entries:
+    """The distinct pairs of words among ``chunks`` of links, sorted by (input, output): the entries of their table.
+
+    ``lengths (input words,)``: how many entries each input word has. ``outputs (entries,)``: the output word of each.
+    ``numbers``: for each chunk, which entries its own are, rising; a slice if they are all.
+
+    Chunks are merged for some input words at a time, whose entries are together in each of them. There an entry of a
+    chunk is one number, (input * output words + output) * 2^bits + chunk, so that sorting brings equal pairs of words
+    together and keeps the order of every chunk.
+    """
+
+    def __init__(self, chunks: Sequence[Words], output_words: int) -> None:
+        self.numbers: list[Ints | slice]
+        if len(chunks) == 1:
+            self.lengths, self.outputs, self.numbers = np.diff(chunks[0].rows), chunks[0].outputs, [slice(None)]
+            return
+        numbers = [np.empty(len(chunk.outputs), dtype=np.int64) for chunk in chunks]
+        lengths = np.zeros(len(chunks[0].rows) - 1 if chunks else 0, dtype=np.int64)  # of each input word's entries
+        bits = len(chunks).bit_length()
+        outputs: list[Ids] = [np.zeros(0, dtype=np.int32)]
+        count = 0
+        ends = sum((chunk.rows.astype(np.int64) for chunk in chunks), start=np.zeros(1, dtype=np.int64))
+        for begin, end in blocks(ends):
+            bounds = [chunk.rows[begin : end + 1] for chunk in chunks]
+            firsts = np.arange(end - begin + 1) * output_words  # what the keys of each input word begin with
+            keys = np.concatenate(
+                [
+                    ((np.repeat(firsts[:-1], np.diff(rows)) + chunk.outputs[rows[0] : rows[-1]]) << bits) + k
+                    for k, (chunk, rows) in enumerate(zip(chunks, bounds, strict=True))
+                ]
+            )
+            keys.sort(kind="stable")  # merges what is sorted already
+            of_chunk = (keys & (2**bits - 1)).astype(np.int32)
+            keys >>= bits
+            new = np.ones(len(keys), dtype=bool)
+            np.not_equal(keys[1:], keys[:-1], out=new[1:])
+            number = np.cumsum(new)
+            number += count - 1
+            by_chunk = csr_array((number, of_chunk, np.array([0, len(keys)])), shape=(1, len(chunks))).tocsc()
+            for k, rows in enumerate(bounds):
+                numbers[k][rows[0] : rows[-1]] = by_chunk.data[by_chunk.indptr[k] : by_chunk.indptr[k + 1]]
+            keys = keys[new]
+            count += len(keys)
+            lengths[begin:end] = np.diff(np.searchsorted(keys, firsts))
+            outputs.append((keys - np.repeat(firsts[:-1], lengths[begin:end])).astype(np.int32))
+        self.lengths, self.outputs = lengths, np.concatenate(outputs)
+        self.numbers = [*numbers]
+
+    @property
+    def inputs(self) -> Ids:
+        """``(entries,)``: the input word of each."""
+        return np.repeat(np.arange(len(self.lengths), dtype=np.int32), self.lengths)
+
+
+def blocks(ends: Ints) -> Iterator[tuple[int, int]]:
+    """Ranges of input words, begin and end, that have at most `BLOCK` entries together, or are a single one.
+
+    ``ends (input words + 1,)``: the entries before each word, and of all.
+    """
+    begin = 0
+    while begin < len(ends) - 1:
+        end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + BLOCK, side="right")) - 1)
+        yield begin, end
+        begin = end
+
+
+def distinct(parts: Sequence[Ints]) -> Ints:
+    """The different ones of all keys, rising. `np.unique` hashes, which takes forty times as long on sorted parts."""
+    keys = np.concatenate(parts)
+    keys.sort(kind="stable")
+    new = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=new[1:])
+    return keys[new]

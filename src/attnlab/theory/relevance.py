@@ -26,8 +26,7 @@ class Descent:
     @property
     def change(self) -> NDArray[np.float64]:
         """From the first to the last: (words,)."""
-        change: NDArray[np.float64] = self.relevance[-1] - self.relevance[0]
-        return change
+        return np.asarray(self.relevance[-1] - self.relevance[0])
 
 
 def descend(start: NDArray[np.float64], *, rate: float = RATE, steps: int = STEPS, every: int = EVERY) -> Descent:
@@ -47,5 +46,4 @@ def closed_form(times: NDArray[np.float64]) -> NDArray[np.float64]:
     and z = c - W(e^c), W being Lambert's function.
     """
     c = 1 + times / 16
-    relevance: NDArray[np.float64] = 4 * (c - lambertw(np.exp(c)).real)
-    return relevance
+    return np.asarray(4 * (c - lambertw(np.exp(c)).real))

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.theory.entries import distinct
-from attnlab.theory.links import Ints
+from attnlab.theory.links import Ints, distinct
 
 Bools = NDArray[np.bool_]
 Direction = Literal["forward", "reverse", "intersection", "union", "grow-diag-final-and"]
@@ -76,12 +75,14 @@ def from_reverse_positions(pairs: SentencePairs, best: NDArray[np.integer]) -> A
     return alignment.with_keys(np.sort(alignment.keys))
 
 
-def symmetrised(direction: Direction, forward: Alignment, reverse: Alignment) -> Alignment:
-    """One alignment from both directions, by name."""
-    if direction == "forward":
+def symmetrised(direction: Direction, forward: Alignment | None, reverse: Alignment | None) -> Alignment:
+    """One alignment from both directions, by name; where it is one of the two, the other may be None."""
+    if direction == "forward" and forward is not None:
         return forward
-    if direction == "reverse":
+    if direction == "reverse" and reverse is not None:
         return reverse
+    assert forward is not None
+    assert reverse is not None
     if direction == "intersection":
         return forward.with_keys(np.intersect1d(forward.keys, reverse.keys, assume_unique=True))
     if direction == "union":
@@ -91,9 +92,8 @@ def symmetrised(direction: Direction, forward: Alignment, reverse: Alignment) ->
 
 def check_direction(name: str) -> Direction:
     """``name`` if it is one of the directions, else a UsageError."""
-    for direction in DIRECTIONS:
-        if name == direction:
-            return direction
+    if name in DIRECTIONS:
+        return name
     close = get_close_matches(name, DIRECTIONS, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
     raise UsageError(f"There is no direction {name!r}; directions are {', '.join(DIRECTIONS)}.{hint}")

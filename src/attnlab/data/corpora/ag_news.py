@@ -4,7 +4,7 @@ import csv
 import io
 from pathlib import Path
 
-from attnlab.data.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, first
+from attnlab.data.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, find_files
 from attnlab.data.labelled_file import check_quotes, read_columns
 from attnlab.data.reading import read_utf8
 from attnlab.data.tokens import TokenRule
@@ -15,22 +15,12 @@ OTHERS = ("2", "4")
 """Sports, and science and technology."""
 
 
-def find(root: Path) -> Found | None:
-    """``train.csv`` and ``test.csv``; or, with ``test.csv``, the subset ``train_subset.tsv`` of the training set."""
-    for folder in (root / "ag_news", root / "ag_news_csv", root / "ag_news" / "ag_news_csv"):
-        test = first(folder, "test.csv")
-        if test and (train := first(folder, "train.csv")):
-            return Found("train.csv and test.csv", (train,), (test,))
-        if test and (train := first(folder, "train_subset.tsv")):
-            return Found("train_subset.tsv and test.csv", (train,), (test,))
-    return None
-
-
 def read(found: Found) -> Raw:
     """Both splits."""
     train, test = found.train[0], found.test[0]
     subset = ".tsv" in train.suffixes
-    first_part, first_others = _chosen(train, *(_subset(train) if subset else _csv(train)))
+    columns = (column.to_pylist() for column in read_columns(train, ["text", "class"])) if subset else _csv(train)
+    first_part, first_others = _chosen(train, *columns)
     second_part, second_others = _chosen(test, *_csv(test))
     notes = [f"The training texts are those of {train.name}, a part of the official training set."] if subset else []
     if first_others or second_others:
@@ -46,7 +36,7 @@ def _csv(path: Path) -> tuple[list[str], list[str]]:
     rows = csv.reader(io.StringIO(data.decode("utf-8"), newline=""))
     try:
         for row in rows:
-            if not row:  # an empty line: no text, but a row, so that those behind it keep their numbers
+            if not row:  # an empty line: no text, but a row, so that those after it keep their numbers
                 row = ["", "", ""]
             if len(row) != 3:
                 raise UsageError(f"{path}, line {rows.line_num} has {len(row)} columns, not class, title, description.")
@@ -55,11 +45,6 @@ def _csv(path: Path) -> tuple[list[str], list[str]]:
     except csv.Error as error:
         raise UsageError(f"{path}, line {rows.line_num} is no CSV ({error}).") from None
     return texts, labels
-
-
-def _subset(path: Path) -> tuple[list[str], list[str]]:
-    texts, labels = read_columns(path, ["text", "class"])
-    return texts.to_pylist(), labels.to_pylist()
 
 
 def _chosen(path: Path, texts: list[str], labels: list[str]) -> tuple[Part, int]:
@@ -76,7 +61,12 @@ KNOWN = Known(
     name="ag_news",
     title="AG News, world against business",
     classes=("world", "business"),
-    find=find,
+    find=lambda root: find_files(
+        root,
+        ("ag_news", "ag_news_csv", "ag_news/ag_news_csv"),
+        ("train.csv and test.csv", ["train.csv"], ["test.csv"]),
+        ("train_subset.tsv and test.csv", ["train_subset.tsv"], ["test.csv"]),  # a part of the training set
+    ),
     read=read,
     get="the AG News topic classification set (Zhang, Zhao and LeCun 2015): ag_news/train.csv and ag_news/test.csv",
     rule=TokenRule(numbers=True),

@@ -4,28 +4,14 @@ Its labels are those of its files: positive is more than three stars, negative f
 """
 
 import re
-from pathlib import Path
 
-from attnlab.data.corpora.corpus import Found, Known, PaperSizes, Part, Raw, first
-from attnlab.data.opening import read_bytes
+from attnlab.data.corpora.corpus import Found, Known, PaperSizes, Part, Raw, find_files
+from attnlab.data.reading import opened
 from attnlab.errors import UsageError
 
-DOMAINS = ("books", "dvd", "electronics", "kitchen")
 LABELS = ("negative", "positive")
+FILES = [f"{domain}/{label}.review" for domain in ("books", "dvd", "electronics", "kitchen") for label in LABELS]
 _TEXT = re.compile(r"<review_text>(.*?)</review_text>", re.DOTALL)
-
-
-def find(root: Path) -> Found | None:
-    """``books/positive.review`` as the archive unpacks, or ``books.positive.review``, for the four domains."""
-    for folder in (root / "amazon_blitzer", root / "sorted_data_acl", root / "amazon_blitzer" / "sorted_data_acl"):
-        files = [
-            first(folder, f"{domain}/{label}.review", f"{domain}.{label}.review")
-            for domain in DOMAINS
-            for label in LABELS
-        ]
-        if all(files):
-            return Found("positive.review and negative.review", tuple(path for path in files if path))
-    return None
 
 
 def read(found: Found) -> Raw:
@@ -34,12 +20,12 @@ def read(found: Found) -> Raw:
     labels: list[int] = []
     latin: list[int] = []
     for path in found.train:
-        data, is_utf8 = _decoded(read_bytes(path))
-        reviews = _TEXT.findall(data)
-        opened = data.count("<review_text>")
-        if not reviews or len(reviews) != opened:
+        with opened(path) as stream:
+            data, is_utf8 = _decoded(stream.read())
+        reviews, begun = _TEXT.findall(data), data.count("<review_text>")
+        if not reviews or len(reviews) != begun:
             raise UsageError(
-                f"{path} has {opened} times <review_text> and {len(reviews)} whole reviews; as many are expected."
+                f"{path} has {begun} times <review_text> and {len(reviews)} whole reviews; as many are expected."
             )
         texts += reviews
         labels += [int("positive" in path.name)] * len(reviews)
@@ -68,7 +54,12 @@ KNOWN = Known(
     name="amazon",
     title="Amazon reviews below 400 words",
     classes=LABELS,
-    find=find,
+    find=lambda root: find_files(
+        root,
+        ("amazon_blitzer", "sorted_data_acl", "amazon_blitzer/sorted_data_acl"),
+        ("positive.review and negative.review", FILES, []),  # as the archive unpacks, or books.positive.review
+        ("positive.review and negative.review", [name.replace("/", ".") for name in FILES], []),
+    ),
     read=read,
     get="the Multi-Domain Sentiment Dataset (Blitzer, Dredze and Pereira 2007), its four labelled domains: "
     "sorted_data_acl/books/positive.review and so on",

@@ -1,7 +1,8 @@
-"""What every known corpus says of itself, and what reading it gives."""
+"""What every known corpus says of itself, where its files are looked for, and what reading it gives."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 from attnlab.data.tokens import TokenRule
@@ -9,9 +10,9 @@ from attnlab.data.tokens import TokenRule
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Texts and their labels as they stand in the files, before they are cut into words.
+    """Texts and their labels as they are in the files, before they are cut into words.
 
-    ``rows``, ``path``: (texts,) where each stands in its file, and the file, where a user may want to know.
+    ``rows``, ``path``: (texts,) where each is in its file, and the file, where a user may want to know.
     """
 
     texts: Sequence[str]
@@ -93,8 +94,26 @@ class Known:
 
 def first(folder: Path, *names: str) -> Path | None:
     """The first of ``names`` that is a file in ``folder``, plain or packed."""
-    for name in names:
-        for path in (folder / f"{name}{packed}" for packed in ("", ".gz", ".xz")):
-            if path.is_file():
-                return path
+    paths = (folder / f"{name}{packed}" for name in names for packed in ("", ".gz", ".xz"))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def find_files(root: Path, folders: Sequence[str], *forms: tuple[str, Sequence[str], Sequence[str]]) -> Found | None:
+    """All files of one of ``forms`` (its name, training files, test files) in one of the ``folders`` of ``root``."""
+    for folder, (form, train, test) in product(folders, forms):
+        files = [path for name in (*train, *test) if (path := first(root / folder, name))]
+        if len(files) == len(train) + len(test):
+            return Found(form, tuple(files[: len(train)]), tuple(files[len(train) :]))
+    return None
+
+
+def find_folders(
+    root: Path, folders: Sequence[str], splits: Sequence[str], classes: Sequence[str], names: str = "*"
+) -> Found | None:
+    """The texts, files called ``names``, of a folder of ``root`` that has ``splits`` with a folder for each class."""
+    for folder in folders:
+        parts = [[root / folder / part / name for name in classes] for part in splits]
+        if all(path.is_dir() for part in parts for path in part):
+            files = ((file for path in part for file in sorted(path.glob(names)) if file.is_file()) for part in parts)
+            return Found("folders", *map(tuple, files))
     return None

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attnlab.data.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, first
+from attnlab.data.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, find_files, find_folders
 from attnlab.data.labelled_file import read_columns
 from attnlab.data.reading import read_utf8
 from attnlab.data.tokens import TokenRule
@@ -11,21 +11,8 @@ from attnlab.errors import UsageError
 CLASSES = ("neg", "pos")
 
 
-def find(root: Path) -> Found | None:
-    """The archive's folder ``aclImdb``; or ``{train,test}.tsv`` with the columns label and text."""
-    for folder in (root / "aclImdb", root / "imdb" / "aclImdb", root / "imdb"):
-        if all((folder / part / label).is_dir() for part in ("train", "test") for label in CLASSES):
-            return Found("folders", _reviews(folder / "train"), _reviews(folder / "test"))
-    train, test = first(root / "imdb", "train.tsv"), first(root / "imdb", "test.tsv")
-    return Found("train.tsv and test.tsv", (train,), (test,)) if train and test else None
-
-
-def _reviews(folder: Path) -> tuple[Path, ...]:
-    return tuple(path for label in CLASSES for path in sorted((folder / label).glob("*.txt")))
-
-
 def read(found: Found) -> Raw:
-    """Both splits; the reviews without a label (``unsup``) are not part of the task."""
+    """Both splits, from folders or tables; the reviews without a label (``unsup``) are not part of the task."""
     part = _folder if found.form == "folders" else _table
     return Raw(part(found.train), part(found.test))
 
@@ -47,7 +34,10 @@ KNOWN = Known(
     name="imdb",
     title="IMDB reviews",
     classes=("negative", "positive"),
-    find=find,
+    find=lambda root: (
+        find_folders(root, ("aclImdb", "imdb/aclImdb", "imdb"), ("train", "test"), CLASSES, "*.txt")
+        or find_files(root, ["imdb"], ("train.tsv and test.tsv", ["train.tsv"], ["test.tsv"]))
+    ),
     read=read,
     get="the Large Movie Review Dataset (Maas et al. 2011, ai.stanford.edu/~amaas/data/sentiment), unpacked as aclImdb",
     rule=TokenRule(breaks=True),

@@ -1,24 +1,14 @@
 """The SMS Spam Collection: ham against spam. It has no official split; the paper trains on 3500 messages (P3 A.9)."""
 
-from pathlib import Path
-
-from attnlab.data.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, first
+from attnlab.data.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, find_files
 from attnlab.data.reading import read_lines
 from attnlab.errors import UsageError
 
 CLASSES = ("ham", "spam")
 
 
-def find(root: Path) -> Found | None:
-    """The file ``SMSSpamCollection`` in sms_spam, sms, or a folder as the archive unpacks."""
-    for folder in ("sms_spam", "sms", "sms+spam+collection", "smsspamcollection", "."):
-        if path := first(root / folder, "SMSSpamCollection", "SMSSpamCollection.txt"):
-            return Found("SMSSpamCollection", (path,))
-    return None
-
-
 def read(found: Found) -> Raw:
-    """One message a line: ``ham`` or ``spam``, a tab, the text."""
+    """Each message on its own line: ``ham`` or ``spam``, a tab, the text."""
     path = found.train[0]
     texts, labels = [], []
     for number, line in enumerate(read_lines(path), 1):
@@ -36,7 +26,12 @@ KNOWN = Known(
     name="sms",
     title="SMS Spam Collection",
     classes=CLASSES,
-    find=find,
+    find=lambda root: find_files(
+        root,
+        ("sms_spam", "sms", "sms+spam+collection", "smsspamcollection", "."),
+        ("SMSSpamCollection", ["SMSSpamCollection"], []),
+        ("SMSSpamCollection", ["SMSSpamCollection.txt"], []),
+    ),
     read=read,
     get="the SMS Spam Collection of the UCI Machine Learning Repository (Almeida and Hidalgo 2011): "
     "sms_spam/SMSSpamCollection",

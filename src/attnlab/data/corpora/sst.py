@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from attnlab.data.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, first
+from attnlab.data.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, find_files
 from attnlab.data.reading import read_lines
 from attnlab.errors import UsageError
 
@@ -17,15 +17,6 @@ _ROOT = re.compile(r"\(([0-4]) ")
 _LEAF = re.compile(r"\([0-4] ([^()]+)\)")
 _BRACKET = re.compile(r"-[LR][RSC]B-")
 MIDDLE = 2
-
-
-def find(root: Path) -> Found | None:
-    """Trees ``{train,test}.txt`` in sst, trees or sst/trees."""
-    for folder in (root / "sst", root / "trees", root / "sst" / "trees"):
-        train, test = first(folder, "train.txt"), first(folder, "test.txt")
-        if train and test:
-            return Found("trees", (train,), (test,))
-    return None
 
 
 def read(found: Found) -> Raw:
@@ -65,7 +56,7 @@ KNOWN = Known(
     name="sst",
     title="Stanford Sentiment Treebank",
     classes=("negative", "positive"),
-    find=find,
+    find=lambda root: find_files(root, ("sst", "trees", "sst/trees"), ("trees", ["train.txt"], ["test.txt"])),
     read=read,
     get="the trees of the Stanford Sentiment Treebank (Socher et al. 2013, nlp.stanford.edu/sentiment): "
     "sst/train.txt and sst/test.txt, also .gz",

@@ -8,23 +8,12 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from attnlab.data.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, first
+from attnlab.data.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, find_files
 from attnlab.data.labelled_file import read_columns
-from attnlab.data.opening import opened
+from attnlab.data.reading import opened
 from attnlab.errors import UsageError
 
 MOST = 20_000
-JSON_FILE, TABLE = "yelp_academic_dataset_review.json", "yelp_10k_stars.csv"
-
-
-def find(root: Path) -> Found | None:
-    """The academic dataset's reviews in JSON lines, or a table with the columns stars and text."""
-    for folder in (root / "yelp", root / "yelp_dataset", root):
-        if path := first(folder, JSON_FILE):
-            return Found("JSON lines", (path,))
-        if path := first(folder, TABLE):
-            return Found("CSV", (path,))
-    return None
 
 
 def read(found: Found) -> Raw:
@@ -52,7 +41,7 @@ def read(found: Found) -> Raw:
 
 
 def _table(path: Path) -> Iterator[tuple[str, str, float | None]]:
-    """Where each review stands, its text and its stars; None for the stars of a row with neither, as an empty line."""
+    """Where each review is, its text and its stars; None for the stars of a row with neither, as an empty line."""
     texts, stars = (column.to_pylist() for column in read_columns(path, ["text", "stars"]))
     for row, (text, number) in enumerate(zip(texts, stars, strict=True), 1):
         try:
@@ -80,7 +69,12 @@ KNOWN = Known(
     name="yelp",
     title="Yelp reviews",
     classes=("negative", "positive"),
-    find=find,
+    find=lambda root: find_files(
+        root,
+        ("yelp", "yelp_dataset", "."),
+        ("JSON lines", ["yelp_academic_dataset_review.json"], []),
+        ("CSV", ["yelp_10k_stars.csv"], []),
+    ),
     read=read,
     get="the Yelp Open Dataset (www.yelp.com/dataset): yelp/yelp_academic_dataset_review.json; "
     "or a table yelp/yelp_10k_stars.csv with the columns stars and text",

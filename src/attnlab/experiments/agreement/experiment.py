@@ -18,7 +18,7 @@ from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import far_exceeds, higher, low_high, missing, over_examples
 from attnlab.models.logistic import counts, sweep
-from attnlab.pages.charts import COLOURS, INK, SIZE, over_training, titled
+from attnlab.pages.charts import COLOURS, INK, SIZE, titled
 
 LOGISTIC = "logistic regression"
 SHORT = 0.02
@@ -233,16 +233,13 @@ class AgreementExperiment(TextExperiment):
 
     def figures(self) -> Figures:
         """How agreements grow with training, and where they end against chance."""
-        row = self.order.row
         followed = {f"A({name})" for name in (*COLUMNS, SEEDS_AGREE)} | {"accuracy (comparison)"}
-        training = over_training(
-            [line for line in self.curve_table() if line["what"] in followed],
-            title=f"{row}: agreement through training",
-            chance=float(self.valid.chance.mean()),
-            y_title="agreement, accuracy",
-        )
+        curves = [line for line in self.curve_table() if line["what"] in followed]
         shown = [dict(line) for line in self.agreements if line["agreement"] != f"A({SEEDS_AGREE})"]
-        return {"training": training, "agreement": at_best_evaluation(row, shown)}
+        return {
+            "training": self.over_training(curves, "agreement through training", "agreement, accuracy"),
+            "agreement": at_best_evaluation(self.order.row, shown),
+        }
 
     def summary(self) -> str:
         logistic = next(line["accuracy"] for line in self.accuracies if line["run"] == LOGISTIC)
@@ -281,21 +278,20 @@ def at_least(value: float, interval: tuple[float, float] | None, least: float) -
 def choices(valid: Agreements) -> Table:
     """What a choice that the paper leaves open, or its code makes otherwise, changes."""
 
-    def row(choice: str, name: str, ours: float, other: float) -> dict[str, Any]:
+    def row(choice: str, name: str, other: float) -> dict[str, Any]:
+        ours = valid.series[name].value()
         return {"choice": choice, "agreement": f"A({name})", "ours": ours, "other": other, "change": other - ours}
 
     table = []
     for name in COLUMNS:
         series = valid.series[name]
         at_end = float(np.nanmean(series.curve()[:, -1]))
-        table.append(row("ties as released", name, series.value(), series.value("released")))
-        table.append(row("evaluation chosen on other texts", name, series.value(), series.held_out()))
-        table.append(row("last evaluation instead of the best", name, series.value(), at_end))
-    text, code = valid.series["beta_uf, beta_px"], valid.series["beta_px, beta_uf"]
-    table.append(row("argmax from beta_px, as released", "beta_uf, beta_px", text.value(), code.value()))
-    right, wrong = valid.series["delta, beta_uf"], valid.series["-delta, beta_uf"]
-    table.append(row("sign of delta turned round, as released", "delta, beta_uf", right.value(), wrong.value()))
-    return table
+        table.append(row("ties as released", name, series.value("released")))
+        table.append(row("evaluation chosen on other texts", name, series.held_out()))
+        table.append(row("last evaluation instead of the best", name, at_end))
+    code, wrong = (valid.series[name].value() for name in ("beta_px, beta_uf", "-delta, beta_uf"))
+    table.append(row("argmax from beta_px, as released", "beta_uf, beta_px", code))
+    return [*table, row("sign of delta turned round, as released", "delta, beta_uf", wrong)]
 
 
 def accuracies(runs: TextRuns) -> Table:
@@ -303,23 +299,20 @@ def accuracies(runs: TextRuns) -> Table:
 
     ``clean_accuracy``: with C chosen on other texts than it is read on.
     """
-    table: list[dict[str, Any]] = []
-    for role in ("reference", "comparison", "uniform", "proxy"):
-        for outcome in runs.outcomes(role):
-            best = max(outcome.run.rows, key=lambda row: row["accuracy"])
-            table.append(
-                {
-                    "run": role,
-                    "seed": outcome.seed,
-                    "best_step": int(best["step"]),
-                    "accuracy": best["accuracy"],
-                    "train_accuracy": best["train_accuracy"],
-                    "loss": best["loss"],
-                    "last_accuracy": outcome.run.rows[-1]["accuracy"],
-                    "clean_accuracy": None,
-                    "entropy": best.get("entropy"),
-                }
-            )
+    table: list[dict[str, Any]] = [
+        {
+            "run": role,
+            "seed": outcome.seed,
+            "best_step": int(best["step"]),
+            **{name: best[name] for name in ("accuracy", "train_accuracy", "loss")},
+            "last_accuracy": outcome.run.rows[-1]["accuracy"],
+            "clean_accuracy": None,
+            "entropy": best.get("entropy"),
+        }
+        for role in ("reference", "comparison", "uniform", "proxy")
+        for outcome in runs.outcomes(role)
+        for best in [max(outcome.run.rows, key=lambda row: row["accuracy"])]
+    ]
     train, valid, words = runs.corpus.train, runs.texts["valid"], len(runs.corpus.words)
     fitted = sweep(counts(train, words), train.labels, counts(valid, words), valid.labels)
     logistic = {"run": LOGISTIC, "accuracy": fitted.comparable, "clean_accuracy": fitted.clean}

@@ -118,6 +118,6 @@ def compare_runs(runs: TextRuns, split: str) -> Agreements:
     return Agreements(
         split,
         {name: Series.stacked(name, [pairs[k] for k in sorted(pairs)], steps) for name, pairs in values.items()},
-        runs.chance(split),
+        runs.chances(split),
         np.stack([curve_of(run, performance) for run in comparisons]),
     )

@@ -62,8 +62,8 @@ def story_of(runs: Runs) -> Story:
             "Go on from here",
             [
                 "attnlab run copying --preset paper runs the experiment with all its seeds and decides the papers' "
-                "claims about it; attnlab experiments lists what else there is; attnlab claims shows how every claim "
-                "stands."
+                "claims about it; attnlab experiments lists what else there is; attnlab claims shows the "
+                "verdict on every claim."
             ],
         ),
     ]

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from attnlab.families.copying.spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec
-from attnlab.families.copying.success import EVERY, LEARNED, WITHIN, first_learned
+from attnlab.families.copying.success import EVERY, WITHIN, first_learned
 from attnlab.families.copying.task import random_permutation
-from attnlab.lab.claims import Part, Preset
-from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
-from attnlab.lab.outcomes import Outcome, Runs, learned, learned_steps, rate_row
+from attnlab.lab.claims import Part
+from attnlab.lab.copying import TO_THE_END, network_on
+from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
+from attnlab.lab.outcomes import Outcome, Runs, learned, learned_steps, median, rate_row, rates_in_words, steps_row
 from attnlab.lab.rules import all_of, higher, missing, more_often, often_fails
-from attnlab.pages.charts import accuracy_curves, metric_curves, pointing_curves
+from attnlab.pages.charts import accuracy_curves, continued_curves, pointing_curves
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import bootstrap_difference
 
 # --- settings
@@ -32,36 +32,17 @@ LATE = 1000
 FEWEST = 5
 """Fewest runs that learned, of either kind, for saying which are later."""
 
-TO_THE_END = Schedule.every(EVERY, steps=WITHIN)
-UNTIL_LEARNED = Schedule.every(EVERY, steps=WITHIN, stop_at=LEARNED)
 ON_TO_LATE = Schedule.every(EVERY, steps=LATE)
 
-
-def setting(name: str, task: CopyingSpec, quick: int, reduced: int, paper: int, *, whole: bool = True) -> Setting:
-    """P3's network (batch 128, hidden 256, Adam 1e-3) on a task; one seed for start and data.
-
-    At ``quick``, and where they need not be ``whole``, runs end once they have learned.
-    """
-    schedules: dict[Preset, Schedule] = {"quick": UNTIL_LEARNED, "reduced": TO_THE_END, "paper": TO_THE_END}
-    return Setting(
-        name,
-        lambda seed: RunSpec(task=task, init_seed=seed, data_seed=seed),
-        {"quick": quick, "reduced": reduced, "paper": paper},
-        schedules if whole else UNTIL_LEARNED,
-    )
-
-
-PERMUTATIONS = setting("permutations of 40", CopyingSpec(distribution=PermutationsSpec(words=40)), 3, 20, 40)
-SELECTIONS = setting("40 of 60", CopyingSpec(distribution=SelectionsSpec(length=40, words=60)), 3, 20, 20)
-INDEPENDENT = setting(
-    "i.i.d. from 40", CopyingSpec(distribution=IndependentSpec(length=40, words=40)), 0, 20, 20, whole=False
-)
-SUBSTITUTED = setting(
+INDEPENDENT_WORDS = IndependentSpec(length=40, words=40)
+PERMUTATIONS = network_on("permutations of 40", PermutationsSpec(words=40), (3, 20, 40), whole=TO_THE_END)
+SELECTIONS = network_on("40 of 60", SelectionsSpec(length=40, words=60), (3, 20, 20), whole=TO_THE_END)
+INDEPENDENT = network_on("i.i.d. from 40", INDEPENDENT_WORDS, (0, 20, 20))
+SUBSTITUTED = network_on(
     "i.i.d. from 40, substituted",
-    CopyingSpec(distribution=IndependentSpec(length=40, words=40), substitution=random_permutation(40, seed=0)),
-    3,
-    20,
-    20,
+    CopyingSpec(distribution=INDEPENDENT_WORDS, substitution=random_permutation(40, seed=0)),
+    (3, 20, 20),
+    whole=TO_THE_END,
 )
 
 
@@ -126,17 +107,15 @@ class Copying(Experiment):
 
     def success(self, name: str, group: Sequence[Outcome]) -> dict[str, Any]:
         """How many seeds of a setting learned, with a Wilson interval, how soon, and what became of the others."""
-        steps, late = learned_steps(group), [outcome for outcome in group if outcome in self.late]
+        late = [outcome for outcome in group if outcome in self.late]
         late_steps = learned_steps(late, LATE)
         return {
             "setting": name,
             **rate_row(group),
-            "first_step": min(steps, default=None),
-            "median_step": float(np.median(steps)) if steps else None,
-            "last_step": max(steps, default=None),
+            **steps_row(learned_steps(group)),
             "continued": len(late),
             f"learned_by_{LATE}": len(late_steps),
-            "median_late_step": float(np.median(late_steps)) if late_steps else None,
+            "median_late_step": median(late_steps),
             f"attending_at_{LATE}": sum((outcome.at(LATE, "attention_accuracy") or 0) > 0.5 for outcome in late),
         }
 
@@ -150,17 +129,16 @@ class Copying(Experiment):
         return " ".join(in_words(row) for row in self.tables()["success"])
 
     def notes(self) -> list[str]:
-        presets = {
-            "quick": "quick: three seeds a setting, a run ends once it has learned, none goes on after step 200.",
-            "reduced": "reduced: 20 seeds a setting instead of 40 for permutations, none goes on after step 200.",
-            "paper": "Runs on plain i.i.d. sequences end once they have learned; all others run to step 200 at least. "
-            "Those that have not learned by then go on to step 1000.",
-        }
         return [
             "Source and target both close with an end symbol; accuracy is over all 41 output symbols of 50 fresh "
             "sequences, teacher forced.",
             "The score is s_t^T W h_l without a bias, as in the text.",
-            presets[self.order.preset],
+            *self.at_preset(
+                quick="quick: three seeds a setting, a run ends once it has learned, none goes on after step 200.",
+                reduced="reduced: 20 seeds a setting instead of 40 for permutations, none goes on after step 200.",
+                paper="Runs on plain i.i.d. sequences end once they have learned; all others run to step 200 at least. "
+                "Those that have not learned by then go on to step 1000.",
+            ),
         ]
 
 
@@ -179,28 +157,17 @@ def later(steps: Sequence[int], control: Sequence[int]) -> Part:
 def figures(runs: Runs) -> Figures:
     """Accuracy of all seeds, lexical probe against attention, and the runs that went on, if there are any."""
     early = runs.up_to(WITHIN).curves()
-    drawn = {
-        "curves": accuracy_curves(early, "Accuracy of every seed"),
-        "knowledge": pointing_curves(early),
-    }
+    drawn = {"curves": accuracy_curves(early, "Accuracy of every seed"), "knowledge": pointing_curves(early)}
     continued = Runs(outcome for outcome in runs.all() if outcome.run.step > WITHIN)
     if continued:
-        drawn["continued"] = metric_curves(
-            continued.curves(),
-            {"token accuracy": "accuracy", "attention at the right position": "attention_accuracy"},
-            y_title="share of the outputs",
-            title=f"Seeds that had not learned by step {WITHIN}, continued to step {LATE}",
-        )
+        title = f"Seeds that had not learned by step {WITHIN}, continued to step {LATE}"
+        drawn["continued"] = continued_curves(continued.curves(), title)
     return drawn
 
 
 def in_words(row: Mapping[str, Any]) -> str:
     """A setting's success as sentences."""
-    learnt = (
-        f"{row['setting']}: {row['learned']} of {row['seeds']} runs learned to copy within {WITHIN} updates "
-        f"({row['rate']:.0%}, 95 % interval {row['low']:.0%} to {row['high']:.0%}"
-    )
-    learnt += f"; median step {row['median_step']:.0f})." if row["learned"] else ")."
+    learnt = rates_in_words([row], what="runs learned to copy")
     if not row["continued"]:
         return learnt
     when = f" (median step {row['median_late_step']:.0f})" if row["median_late_step"] else ""

@@ -11,16 +11,7 @@ from typing import Any
 
 from attnlab.data.corpora import data_folder
 from attnlab.data.vectors import find_vectors
-from attnlab.experiments.texts.corpora import (
-    SEEDS,
-    Role,
-    TextExperiment,
-    TextRuns,
-    TextSetting,
-    departures,
-    steps_of,
-    text_setting,
-)
+from attnlab.experiments.texts import corpora as shared
 from attnlab.families.texts.spec import ClassifierSpec, VectorsSpec
 from attnlab.lab.experiment import Figures, Order, Table
 from attnlab.lab.outcomes import Runs
@@ -39,12 +30,13 @@ class Start:
     size: int
     vectors: bool
 
-    def setting(self, role: Role, order: Order) -> TextSetting:
-        """The run of a role."""
+    def setting(self, role: shared.Role, order: Order) -> shared.TextSetting:
         root = data_folder(None)
         vectors = VectorsSpec.of_file(str(find_vectors(root).relative_to(root))) if self.vectors else None
         model = ClassifierSpec(embedding_size=self.size, vectors=vectors)
-        return text_setting(CORPUS, role, order.preset, seeds=SEEDS[role][:1], model=model, label=self.name)
+        return shared.text_setting(
+            CORPUS, role, order.preset, seeds=shared.SEEDS[role][:1], model=model, label=self.name
+        )
 
 
 RANDOM = Start("random 100", 100, False)
@@ -52,7 +44,7 @@ GLOVE = Start("GloVe 100", 100, True)
 STARTS = (Start("random 300", 300, False), RANDOM, GLOVE)
 
 
-class Embeddings(TextExperiment):
+class Embeddings(shared.TextExperiment):
     """One corpus from random embeddings and from GloVe's."""
 
     name = "embeddings"
@@ -61,14 +53,14 @@ class Embeddings(TextExperiment):
     rows = ()
     roles = ("reference", "uniform")
 
-    def settings_for(self, order: Order) -> list[TextSetting]:
+    def settings_for(self, order: Order) -> list[shared.TextSetting]:
         return [start.setting(role, order) for start in STARTS for role in self.roles]
 
     def measure(self, runs: Runs) -> None:
         """A(alpha, beta_uf(step)) on the validation texts, from every start."""
-        self.trained = {start.name: TextRuns(CORPUS, self.order.preset, runs, start.name) for start in STARTS}
+        self.trained = {start.name: shared.TextRuns(CORPUS, self.order.preset, runs, start.name) for start in STARTS}
         self.series = {name: follow(one) for name, one in self.trained.items()}
-        self.chance = float(self.trained[RANDOM.name].chance().mean())
+        self.chance = self.trained[RANDOM.name].chance
 
     # --- tables, figures, words
 
@@ -111,7 +103,7 @@ class Embeddings(TextExperiment):
 
     def notes(self) -> list[str]:
         return [
-            *departures(self.order.preset),
+            *shared.departures(self.order.preset),
             "The GloVe file may be a part of the official table; words without a vector start at random.",
             "One reference and one uniform run of each start: intervals are over examples and say nothing about other "
             "seeds.",
@@ -121,8 +113,8 @@ class Embeddings(TextExperiment):
         return {role: self.trained[RANDOM.name].seeds(role) for role in self.roles}
 
 
-def follow(runs: TextRuns) -> Series:
+def follow(runs: shared.TextRuns) -> Series:
     """A(alpha, beta_uf(step)) of the reference and the uniform run, by all measures."""
     (alpha,), (uniform,) = runs.alphas(), runs.of("uniform")
-    pair = [compared(alpha, runs.field(uniform, step, "valid", "gamma")) for step in steps_of(uniform)]
-    return Series.stacked("alpha, beta_uf", [pair], steps_of(uniform))
+    pair = [compared(alpha, runs.field(uniform, step, "valid", "gamma")) for step in shared.steps_of(uniform)]
+    return Series.stacked("alpha, beta_uf", [pair], shared.steps_of(uniform))

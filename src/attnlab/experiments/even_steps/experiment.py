@@ -5,47 +5,32 @@ soon as copying, and blocks of five shuffled, which hardly move a word, are not.
 round: about as far from the identity as a random order, but the same step at every output.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from attnlab.families.copying.orders import Indices, even_steps, random_order, task_in_order
-from attnlab.families.copying.success import EVERY, LEARNED
-from attnlab.lab.claims import Part, Preset
-from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
+from attnlab.families.copying.orders import even_steps, random_order
+from attnlab.lab.claims import PRESETS, Part
+from attnlab.lab.copying import network_in_order
+from attnlab.lab.experiment import Experiment, Figures, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs, learned, rate_table, rates_in_words
 from attnlab.lab.rules import more_often
 from attnlab.pages.charts import accuracy_curves, pointing_curves
-from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec
 from attnlab.stats.rates import wilson
 
 # --- settings
 
-STEPS: dict[Preset, int] = {"quick": 50, "reduced": 300, "paper": 300}
+STEPS = by_preset(50, 300, 300)
 """Updates within which a run must have learned."""
 HALF = 0.5
 """The success rate below which an order is mostly not learned."""
 
 
-def in_order(
-    name: str, order: Callable[[int], Indices], quick: int, reduced: int, paper: int, *, whole: bool = False
-) -> Setting:
-    """P3's network on 40 of 60 words in the order of each seed; runs end once they have learned unless ``whole``."""
-    stop_at = None if whole else LEARNED
-    return Setting(
-        name,
-        lambda seed: RunSpec(task=task_in_order(order(seed)), init_seed=seed, data_seed=seed),
-        {"quick": quick, "reduced": reduced, "paper": paper},
-        {preset: Schedule.every(EVERY, steps=steps, stop_at=stop_at) for preset, steps in STEPS.items()},
-    )
-
-
 EVEN = (
-    in_order("steps of 3", lambda _: even_steps(3), 1, 3, 8),
-    in_order("steps of 7", lambda _: even_steps(7), 0, 3, 8),
+    network_in_order("steps of 3", lambda _: even_steps(3), (1, 3, 8), STEPS),
+    network_in_order("steps of 7", lambda _: even_steps(7), (0, 3, 8), STEPS),
 )
-RANDOM = in_order("random order", random_order, 1, 10, 20, whole=True)
+RANDOM = network_in_order("random order", random_order, (1, 10, 20), STEPS, whole=PRESETS)
 
 
 class EvenSteps(Experiment):
@@ -84,16 +69,14 @@ class EvenSteps(Experiment):
         return f"{rates_in_words(rate_table(self.runs, self.within), self.within)} {super().summary()}"
 
     def notes(self) -> list[str]:
-        presets: dict[Preset, list[str]] = {
-            "quick": ["quick: one run in steps of 3 and one on a random order, 50 updates instead of 300."],
-            "reduced": ["reduced: three seeds of each step instead of eight, 10 runs on random orders instead of 20."],
-            "paper": [],
-        }
         return [
             "The runs on random orders are those of the experiment permuting, whose outcome was known when this "
             "experiment was thought of; no run in steps of 3 or 7 had been made.",
             "Runs on random orders go on to the end, the others end once they have learned.",
-            *presets[self.order.preset],
+            *self.at_preset(
+                quick="quick: one run in steps of 3 and one on a random order, 50 updates instead of 300.",
+                reduced="reduced: three seeds of each step instead of eight, 10 runs on random orders instead of 20.",
+            ),
         ]
 
 

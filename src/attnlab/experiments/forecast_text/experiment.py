@@ -13,25 +13,8 @@ import altair as alt
 import numpy as np
 
 from attnlab.data.altered import keywords
-from attnlab.experiments.forecast_text.rivals import (
-    MEASURES,
-    STRENGTH,
-    Measured,
-    measure_figure,
-    measure_table,
-    measure_texts,
-)
-from attnlab.experiments.texts.corpora import (
-    SEEDS,
-    Role,
-    TextExperiment,
-    TextRuns,
-    TextSetting,
-    best_step,
-    curve_of,
-    steps_of,
-    text_setting,
-)
+from attnlab.experiments.forecast_text import rivals
+from attnlab.experiments.texts import corpora as shared
 from attnlab.families.texts.problem import evaluated
 from attnlab.families.texts.reading import corpus_of
 from attnlab.families.texts.spec import LabelledTextSpec
@@ -40,16 +23,15 @@ from attnlab.lab.experiment import Figures, Order, Table
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import low_high, over_examples
 from attnlab.measures.agreement import random_baseline, top_agreement
-from attnlab.measures.common_words import COMMON, common_share, common_words
 from attnlab.measures.series import Series, compared
+from attnlab.measures.top import COMMON, common_share, common_words
 from attnlab.pages.charts import COLOURS, INK, titled
-from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import Floats
 from attnlab.theory.forecast import LIKELY, WEAK, verdict_of
 
 # --- settings
 
+COMMON_SHARES = ("alpha_common", "beta_common", "words_common")
 NAMED = 10
 """How many of the removed words the table names."""
 
@@ -90,23 +72,17 @@ class Variant:
         )
 
     def label(self, corpus: str) -> str:
-        """What its runs are named after."""
         return f"{corpus}, {self.name},"
 
-    def setting(self, corpus: str, role: Role, pair: int, preset: Preset) -> TextSetting:
+    def setting(self, corpus: str, role: shared.Role, pair: int, preset: Preset) -> shared.TextSetting:
         """A run of experiment agreement, on the altered corpus and for fewer updates."""
-        size, seeds = SIZES[preset], (SEEDS[role][pair],)
-        base = text_setting(corpus, role, preset, seeds=seeds, label=self.label(corpus))
-        update = {"task": self.task(corpus, pair), "evaluation_batch": size.texts}
-
-        def spec(seed: int) -> RunSpec:
-            return base.spec(seed).model_copy(update=update)
-
+        size = SIZES[preset]
+        base = shared.text_setting(corpus, role, preset, seeds=(shared.SEEDS[role][pair],), label=self.label(corpus))
+        altered = {"task": self.task(corpus, pair), "evaluation_batch": size.texts}
         planned = base.schedule_at(preset)
         evaluations = tuple(step for step in planned.evaluations if step <= size.steps)
-        every = planned.checkpoint_every
-        schedule = Schedule(steps=size.steps, evaluations=evaluations, checkpoint_every=every)
-        return replace(base, spec=spec, schedule=schedule)
+        schedule = planned.model_copy(update={"steps": size.steps, "evaluations": evaluations, "keep": False})
+        return replace(base, spec=lambda seed: base.spec(seed).model_copy(update=altered), schedule=schedule)
 
 
 VARIANTS = (
@@ -118,7 +94,7 @@ VARIANTS = (
 )
 
 
-class ForecastText(TextExperiment):
+class ForecastText(shared.TextExperiment):
     """Forecast against training, on labelled texts."""
 
     name = "forecast-text"
@@ -127,7 +103,7 @@ class ForecastText(TextExperiment):
     rows = ()
     roles = ("reference", "comparison")
 
-    def settings_for(self, order: Order) -> list[TextSetting]:
+    def settings_for(self, order: Order) -> list[shared.TextSetting]:
         size = SIZES[order.preset]
         return [
             variant.setting(corpus, role, pair, order.preset)
@@ -140,11 +116,12 @@ class ForecastText(TextExperiment):
     def measure(self, runs: Runs) -> None:
         preset = self.order.preset
         self.tried = [
-            try_variant(variant, TextRuns(corpus, preset, runs, variant.label(corpus)))
+            try_variant(variant, shared.TextRuns(corpus, preset, runs, variant.label(corpus)))
             for corpus in SIZES[preset].corpora
             for variant in VARIANTS
         ]
         self.variants = [one.line() for one in self.tried]
+        self.measures = rivals.measure_table(self.variants)
 
     # --- tables, figures, words
 
@@ -152,14 +129,13 @@ class ForecastText(TextExperiment):
         return {
             "variants": self.variants,
             "verdicts": verdict_table(self.variants),
-            "measures": measure_table(self.variants),
+            "measures": self.measures,
             "pairs": [line for one in self.tried for line in one.pair_lines()],
             "keywords": keyword_table(SIZES[self.order.preset].corpora),
         }
 
     def figures(self) -> Figures:
-        measures = measure_table(self.variants)
-        return {"forecast": forecast_figure(self.variants), "measures": measure_figure(measures)}
+        return {"forecast": forecast_figure(self.variants), "measures": rivals.measure_figure(self.measures)}
 
     def summary(self) -> str:
         sentences = []
@@ -170,8 +146,7 @@ class ForecastText(TextExperiment):
                 if row["corpus"] == corpus
             )
             sentences.append(f"A(alpha, beta) less chance on {corpus}: {ends}.")
-        measures = measure_table(self.variants)
-        forecast, *others = [row for row in measures if (row["over"], row["read"]) == ("all", "best")]
+        forecast, *others = [row for row in self.measures if (row["over"], row["read"]) == ("all", "best")]
         correlation = "undefined, as all are alike"
         if forecast["spearman"] is not None:
             correlation = f"{forecast['spearman']:.2f} (95 % interval {forecast['low']:.2f} to {forecast['high']:.2f})"
@@ -189,8 +164,8 @@ class ForecastText(TextExperiment):
         notes = [
             "The settings are ours: the paper has no such experiment. Network, seeds and evaluations are those of "
             f"experiment agreement; {size.steps} updates, at most {size.texts} validation texts.",
-            f"Gain in bits, likely from {LIKELY} on, no reason below {WEAK}. Logistic regression has C = {STRENGTH:g} "
-            "and is fitted to thirds of the training texts.",
+            f"Gain in bits, likely from {LIKELY} on, no reason below {WEAK}. Logistic regression has C = "
+            f"{rivals.STRENGTH:g} and is fitted to thirds of the training texts.",
             "Shuffled labels are permuted among themselves, so that a part of them stays right; validation labels stay "
             "true. Removed words are <unk> in both splits, and how many <unk> a text has may still say something.",
             "Intervals of A are over validation texts and say nothing about other seeds. The best evaluation is chosen "
@@ -223,8 +198,8 @@ class Tried:
     """
 
     variant: Variant
-    runs: TextRuns
-    measured: Sequence[Measured]
+    runs: shared.TextRuns
+    measured: Sequence[rivals.Measured]
     series: Series
     last: Floats
     chance: Floats
@@ -253,44 +228,41 @@ class Tried:
             "train_accuracy": float(np.mean(ended)),
             "forecast": verdict_of((low, high)),
             **low_high((low, high), "gain_"),
-            **dict(
-                zip(("alpha_common", "beta_common", "words_common"), np.mean(self.common, axis=0).tolist(), strict=True)
-            ),
-            **{measure: float(np.mean([one.values[measure] for one in self.measured])) for measure in MEASURES},
+            **dict(zip(COMMON_SHARES, np.mean(self.common, axis=0).tolist(), strict=True)),
+            **{measure: float(np.mean([one.values[measure] for one in self.measured])) for measure in rivals.MEASURES},
         }
 
     def pair_lines(self) -> Table:
         """Each pair of runs: its agreement above chance, at which evaluations it was read, and its texts' gain."""
-        table, best, curve = [], self.series.best(), self.series.curve()
+        best, curve = self.series.best(), self.series.curve()
         pairs = zip(self.runs.of("reference"), self.runs.of("comparison"), strict=True)
-        for pair, (reference, comparison) in enumerate(pairs):
-            table.append(
-                {
-                    "corpus": self.runs.name,
-                    "variant": self.variant.name,
-                    "reference": reference.id,
-                    "comparison": comparison.id,
-                    "accuracy": float(curve_of(reference).max()),
-                    "alpha_step": best_step(reference),
-                    "beta_step": self.series.steps[best[pair]],
-                    "excess": float(curve[pair, best[pair]] - self.chance.mean()),
-                    "wrong_labels": self.wrong[pair],
-                    "gain": self.measured[pair].forecast.gain,
-                }
-            )
-        return table
+        return [
+            {
+                "corpus": self.runs.name,
+                "variant": self.variant.name,
+                "reference": reference.id,
+                "comparison": comparison.id,
+                "accuracy": float(shared.curve_of(reference).max()),
+                "alpha_step": shared.best_step(reference),
+                "beta_step": self.series.steps[best[pair]],
+                "excess": float(curve[pair, best[pair]] - self.chance.mean()),
+                "wrong_labels": self.wrong[pair],
+                "gain": self.measured[pair].forecast.gain,
+            }
+            for pair, (reference, comparison) in enumerate(pairs)
+        ]
 
 
-def try_variant(variant: Variant, runs: TextRuns) -> Tried:
+def try_variant(variant: Variant, runs: shared.TextRuns) -> Tried:
     """Measure the texts, and read the runs' fields."""
-    measured: list[Measured] = []
+    measured: list[rivals.Measured] = []
     curves, wrong, last, common = [], [], [], []
     for pair, (reference, comparison) in enumerate(zip(runs.of("reference"), runs.of("comparison"), strict=True)):
         altered = variant.task(runs.name, pair).build()
         # Where nothing is shuffled all pairs have the same texts and labels.
-        measured.append(measured[0] if measured and not variant.shuffled else measure_texts(altered))
+        measured.append(measured[0] if measured and not variant.shuffled else rivals.measure_texts(altered))
         wrong.append(float((altered.train.labels != runs.corpus.train.labels).double().mean()))
-        steps, alpha = steps_of(comparison), runs.field(reference, best_step(reference), "valid", "alpha")
+        steps, alpha = shared.steps_of(comparison), runs.field(reference, shared.best_step(reference), "valid", "alpha")
         curves.append([compared(alpha, runs.field(comparison, step, "valid", "gamma")) for step in steps])
         ended = runs.field(reference, steps[-1], "valid", "alpha")
         last.append(top_agreement(ended, runs.field(comparison, steps[-1], "valid", "gamma")).expected)
@@ -319,33 +291,25 @@ def verdict_table(variants: Table) -> Table:
 
 def keyword_table(corpora: Sequence[str]) -> Table:
     """The first of the words that are removed, and the share of training tokens that all of them are."""
-    table = []
-    for name in corpora:
-        corpus = corpus_of(name)
-        for variant in VARIANTS:
-            if variant.without_keywords:
-                removed = keywords(corpus)[: variant.without_keywords]
-                table.append(
-                    {
-                        "corpus": name,
-                        "removed": len(removed),
-                        "share_of_tokens": float(np.isin(corpus.train.words.numpy(), removed).mean()),
-                        "first": " ".join(corpus.words[word] for word in removed[:NAMED]),
-                    }
-                )
-    return table
+    counts = [variant.without_keywords for variant in VARIANTS if variant.without_keywords]
+    return [
+        {
+            "corpus": corpus.name,
+            "removed": len(removed),
+            "share_of_tokens": float(np.isin(corpus.train.words.numpy(), removed).mean()),
+            "first": " ".join(corpus.words[word] for word in removed[:NAMED]),
+        }
+        for corpus in map(corpus_of, corpora)
+        for count in counts
+        for removed in [keywords(corpus)[:count]]
+    ]
 
 
 def forecast_figure(variants: Table) -> alt.TopLevelMixin:
     """What was forecast against what was measured."""
     data, names = alt.InlineData(values=[dict(row) for row in variants]), [variant.name for variant in VARIANTS]
-    colour = alt.Color(
-        "variant:N",
-        title=None,
-        sort=names,
-        scale=alt.Scale(domain=names, range=list(COLOURS)),
-        legend=alt.Legend(orient="right"),
-    )
+    scale, legend = alt.Scale(domain=names, range=list(COLOURS)), alt.Legend(orient="right")
+    colour = alt.Color("variant:N", title=None, sort=names, scale=scale, legend=legend)
     x = alt.X("gain:Q", title="gain, bits, with its 95 % interval", scale=alt.Scale(zero=True))
     y = alt.Y("excess:Q", title="A(alpha, beta) less chance")
     base = alt.Chart(data).encode(color=colour)

@@ -5,6 +5,7 @@ Each is one number from the training texts, before any training. All were fixed 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import altair as alt
 import numpy as np
@@ -102,23 +103,14 @@ def measure_table(variants: Table) -> Table:
     if len(corpora) > 1:
         groups |= {name: [row for row in variants if row["corpus"] == name] for name in corpora}
     table = []
-    for measure, title in MEASURES.items():
-        for read, column in (("best", "excess"), ("last", "at_end")):
-            for over, group in groups.items():
-                values, outcome = (np.array([row[name] for row in group]) for name in (measure, column))
-                value, low, high = correlated(values, outcome)
-                table.append(
-                    {
-                        "measure": measure,
-                        "title": title,
-                        "read": read,
-                        "over": over,
-                        "variants": len(group),
-                        "spearman": value,
-                        "low": low if over == "all" else None,
-                        "high": high if over == "all" else None,
-                    }
-                )
+    reads = {"best": "excess", "last": "at_end"}
+    for (measure, title), read, over in product(MEASURES.items(), reads, groups):
+        group = groups[over]
+        values, outcome = (np.array([row[name] for row in group]) for name in (measure, reads[read]))
+        value, *interval = correlated(values, outcome)
+        row = {"measure": measure, "title": title, "read": read, "over": over, "variants": len(group)}
+        low, high = interval if over == "all" else (None, None)
+        table.append({**row, "spearman": value, "low": low, "high": high})
     return table
 
 

@@ -8,14 +8,13 @@ attention, but not attention without a lexicon.
 from collections.abc import Mapping
 from typing import ClassVar
 
-from attnlab.experiments.texts.corpora import Role, TextExperiment
+from attnlab.experiments.texts.corpora import Role, TextExperiment, over_texts
 from attnlab.lab.claims import Part
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import low_high, lower, over_examples
 from attnlab.measures.checkpoints import first_half, read_on_second_half
 from attnlab.measures.series import Series
-from attnlab.pages.charts import over_training
 
 FROZEN, UNIFORM = "A(alpha, alpha_fr)", "A(alpha, beta_uf)"
 
@@ -59,13 +58,11 @@ class FrozenLexicon(TextExperiment):
     @claim("frozen-lexicon-fails")
     def agrees_less(self) -> Part:
         """Holds if the difference, read on the texts that did not choose the steps, lies below 0; fails if above."""
-        difference = self.frozen - self.uniform
-        interval = over_examples(difference)
         detail = (
-            f"{FROZEN} is {self.frozen.mean():.3f} and {UNIFORM} {self.uniform.mean():.3f} on the {len(difference)} "
+            f"{FROZEN} is {self.frozen.mean():.3f} and {UNIFORM} {self.uniform.mean():.3f} on the {len(self.frozen)} "
             "texts that did not choose the steps."
         )
-        return Part(self.order.row, lower(interval, 0), float(difference.mean()), interval, "examples", detail)
+        return self.part(self.frozen - self.uniform, lambda interval: lower(interval, 0), detail)
 
     # --- tables, figures, words
 
@@ -82,7 +79,7 @@ class FrozenLexicon(TextExperiment):
             f"{UNIFORM}, held out": float(self.uniform.mean()),
             "difference": float(difference.mean()),
             **low_high(over_examples(difference)),
-            "chance": float(self.texts.chance().mean()),
+            "chance": self.texts.chance,
             "held_out_texts": len(difference),
             "frozen_accuracy": self.texts.accuracy("frozen"),
             "uniform_accuracy": self.texts.accuracy("uniform"),
@@ -112,31 +109,23 @@ class FrozenLexicon(TextExperiment):
 
     def curve_table(self) -> Table:
         """The agreement of every pair of runs at every evaluation."""
-        return [
-            row
-            for role, series in self.series.items()
-            for row in series.rows(series.name, [f"{one}, {other}" for one, other in self.texts.pairs(role)])
-        ]
+        return [row for role, series in self.series.items() for row in self.texts.rows(series, role)]
 
     def figures(self) -> Figures:
-        title = f"{self.order.row}: agreement with the reference attention over training"
-        chance = float(self.texts.chance().mean())
-        return {"curves": over_training(self.curve_table(), title=title, chance=chance)}
+        title = "agreement with the reference attention over training"
+        return {"curves": self.over_training(self.curve_table(), title)}
 
     def summary(self) -> str:
         line = self.line()
-        interval = "" if line["low"] is None else f" (95 % interval over texts {line['low']:.3f} to {line['high']:.3f})"
         return (
             f"On {self.order.row} the position that attention values most is among the top 5 % of the attention "
             f"trained over a frozen random lexicon in {line[f'{FROZEN}, held out']:.1%} of the texts at its best "
             f"step, and of the lexicon trained under uniform attention in {line[f'{UNIFORM}, held out']:.1%}: a "
-            f"difference of {line['difference']:.3f}{interval}. Chance is {line['chance']:.1%}. The best "
+            f"difference of {line['difference']:.3f}{over_texts(line)}. Chance is {line['chance']:.1%}. The best "
             f"accuracy with a frozen lexicon is {line['frozen_accuracy']:.3f}; the commonest class alone gives "
             f"{line['commonest_class']:.3f}, and the whole network reaches {line['reference_accuracy']:.3f}."
         )
 
     def notes(self) -> list[str]:
-        return [
-            *super().notes(),
-            "The paper's own Table 9 could not be had; only the direction of its difference is known.",
-        ]
+        known = "The paper's own Table 9 could not be had; only the direction of its difference is known."
+        return [*super().notes(), known]

@@ -14,15 +14,14 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.experiments.texts.corpora import SIZES, TextExperiment, TextRuns, steps_of
+from attnlab.experiments.texts.corpora import SIZES, TextExperiment, TextRuns, over_texts, steps_of
 from attnlab.lab.claims import Part
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import between, low_high, over_examples
 from attnlab.measures.checkpoints import first_half, read_crosswise
-from attnlab.models.fitted_proxy import FittedProxy, fit_proxy
-from attnlab.models.logistic import Logistic, Sweep, beta_log, counts, fit_logistic, sweep
-from attnlab.pages.charts import COLOURS, INK, SIZE, over_training, titled
+from attnlab.models.logistic import FittedProxy, Logistic, Sweep, beta_log, counts, fit_logistic, fit_proxy, sweep
+from attnlab.pages.charts import COLOURS, INK, SIZE, titled
 from attnlab.stats.bootstrap import Floats
 
 PX, LOG = "A(beta_uf, beta_px)", "A(beta_uf, beta_log)"
@@ -95,9 +94,8 @@ class LogisticProxy(TextExperiment):
     def same_agreement(self) -> Part:
         """Holds if the interval of the difference lies within 2 points of 0, fails if it lies outside."""
         px, log = self.read()
-        interval, verdict = over_examples(px - log), between(over_examples(px - log), -MARGIN, MARGIN)
         detail = f"{PX} is {px.mean():.3f} and {LOG} {log.mean():.3f}, each text read at steps that others chose."
-        return Part(self.order.row, verdict, float((px - log).mean()), interval, "examples", detail)
+        return self.part(px - log, lambda interval: between(interval, -MARGIN, MARGIN), detail)
 
     @claim("proxy-weights-are-logistic")
     def same_weights(self) -> Part:
@@ -141,7 +139,7 @@ class LogisticProxy(TextExperiment):
             f"{LOG}, held out": float(log.mean()),
             "difference": float((px - log).mean()),
             **low_high(over_examples(px - log)),
-            "chance": float(self.texts.chance().mean()),
+            "chance": self.texts.chance,
             "A(beta_px, beta_uf), largest": self.series["A(beta_px, beta_uf)"].value(),
             "A(beta_log, beta_uf), largest": self.series["A(beta_log, beta_uf)"].value(),
             "C": fitted.swept.chosen.C,
@@ -163,20 +161,19 @@ class LogisticProxy(TextExperiment):
 
     def figures(self) -> Figures:
         """Agreements over training, and the weights word by word."""
-        row, curves = self.order.row, [line for line in self.curve_table() if line["what"] in (PX, LOG)]
-        title, chance = f"{row}: agreement with the lexicon of uniform training", float(self.texts.chance().mean())
+        curves = [line for line in self.curve_table() if line["what"] in (PX, LOG)]
+        words, title = self.fitted.words_table(self.texts), f"{self.order.row}: one point a word; dashed: equal"
         return {
-            "curves": over_training(curves, title=title, chance=chance),
-            "weights": word_by_word(self.fitted.words_table(self.texts), f"{row}: one point a word; dashed: equal"),
+            "curves": self.over_training(curves, "agreement with the lexicon of uniform training"),
+            "weights": word_by_word(words, title),
         }
 
     def summary(self) -> str:
         line = self.line()
-        interval = "" if line["low"] is None else f" (95 % interval over texts {line['low']:.3f} to {line['high']:.3f})"
         return (
             f"On {self.order.row} the top position of the lexicon of uniform training is among the top 5 % of the "
             f"proxy's words in {line[f'{PX}, held out']:.1%} of the texts and of logistic regression's in "
-            f"{line[f'{LOG}, held out']:.1%}: a difference of {line['difference']:.3f}{interval}; chance is "
+            f"{line[f'{LOG}, held out']:.1%}: a difference of {line['difference']:.3f}{over_texts(line)}; chance is "
             f"{line['chance']:.1%}. Their accuracies are {line['proxy_accuracy']:.3f} and "
             f"{line['logistic_accuracy']:.3f} chosen as in the paper, {line['proxy_clean_accuracy']:.3f} and "
             f"{line['logistic_clean_accuracy']:.3f} chosen on other texts. Fitted to the end with the same penalty "

@@ -7,6 +7,7 @@ Mirrored, the weights that take the context to the read-out are those of the sta
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import altair as alt
@@ -15,34 +16,29 @@ import numpy as np
 from attnlab.families.copying.starts import MIRRORED, NO_CHANGE, SCALES, start
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN
 from attnlab.lab.claims import Part, Preset
-from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
-from attnlab.lab.outcomes import Outcome, Runs, learned, rate_table, rates_in_words
+from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, by_preset, claim
+from attnlab.lab.outcomes import Outcome, Runs, learned, rate_of, rate_table, rates_in_words
 from attnlab.lab.rules import higher, missing
-from attnlab.pages.charts import CONTRAST, curves, panels, titled
+from attnlab.pages.charts import CONTRAST, headed, hue, inline, seed_curves
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import resampled_rows, value_and_interval
 from attnlab.stats.ranks import area_under_curve
-from attnlab.stats.rates import newcombe, wilson
+from attnlab.stats.rates import newcombe
 
 # --- settings
 
 DRAWN, TURNED = "as drawn", "mirrored"
 STARTS = {NO_CHANGE: DRAWN, MIRRORED: TURNED}
 """The remedies of the experiment `rescue` whose runs these are, and what they are called here."""
-SEEDS: Mapping[Preset, int] = {"quick": 6, "reduced": 20, "paper": 40}
+SEEDS = by_preset(6, 20, 40)
 UNTIL_LEARNED = Schedule.every(EVERY, steps=WITHIN, stop_at=LEARNED, checkpoint_every=WITHIN)
 ENOUGH = 10
 """Fewest starts that learn, and that fail, on which anything is decided."""
 SWAPS, KNOWN = 0.3, 0.7
 """The difference of success rates, and the area under the curve, from which the claims hold."""
-
-
-def setting(preset: Preset, remedy: str) -> Setting:
-    """The starts of a preset, with a remedy."""
-    return Setting(remedy, lambda seed: RunSpec(**start(SCALES[preset], seed, remedy)), SEEDS, UNTIL_LEARNED)
 
 
 class Mirror(Experiment):
@@ -55,7 +51,10 @@ class Mirror(Experiment):
     recalls = True
 
     def settings_at(self, preset: Preset) -> list[Setting]:
-        return [setting(preset, remedy) for remedy in STARTS]
+        def setting(remedy: str) -> Setting:
+            return Setting(remedy, lambda seed: RunSpec(**start(SCALES[preset], seed, remedy)), SEEDS, UNTIL_LEARNED)
+
+        return [setting(remedy) for remedy in STARTS]
 
     def jobs(self, order: Order) -> list[Job]:
         """Start by start, so that a sweep that is cut short has pairs."""
@@ -114,7 +113,11 @@ class Mirror(Experiment):
     # --- tables, figures, words
 
     def tables(self) -> Mapping[str, Table]:
-        return {"success": self.success, "swaps": [swap_row(*pair) for pair in self.swaps.items()]}
+        swaps = [
+            {"as_drawn": kind, "starts": len(group), "learned_mirrored": sum(group), **rate_of(sum(group), len(group))}
+            for kind, group in self.swaps.items()
+        ]
+        return {"success": self.success, "swaps": swaps}
 
     def run_row(self, outcome: Outcome) -> dict[str, Any]:
         return outcome.row() | {"probe_before": outcome.at(0, "probe_mean")}
@@ -135,10 +138,7 @@ class Mirror(Experiment):
             for row in outcome.run.rows
         ]
 
-        def drawn(metric: str, y_title: str, title: str) -> alt.FacetChart:
-            layer = curves(x="step", y=metric, group="seed", colour="which", x_title="updates", y_title=y_title)
-            return panels(rows, column="start", layer=layer, title=title)
-
+        drawn = partial(seed_curves, rows, column="start", colour="which")
         return {
             "curves": drawn("accuracy", "token accuracy", "Accuracy of every start, as drawn and mirrored"),
             "before": before_training([outcome for pair in self.pairs for outcome in pair]),
@@ -149,35 +149,24 @@ class Mirror(Experiment):
         return f"{rates_in_words(self.success)} {super().summary()}"
 
     def notes(self) -> list[str]:
-        presets = {
-            "quick": [
-                "quick: six starts on permutations of 12 words with 32 hidden units; it shows how the experiment goes "
-                "and decides nothing."
-            ],
-            "reduced": ["reduced: 20 starts instead of 40."],
-        }
         return [
             "Starts as drawn are the runs on permutations of the experiment copying, whose outcomes, and how the probe "
             "stood before their first update, were known when this experiment was thought of.",
             "A pilot of six other starts (seeds 200 to 205), 21 updates each, had suggested that mirrored starts "
             "change sides; five of the six did. No mirrored start of this experiment had been trained then.",
             "Mirrored runs end once they have learned.",
-            *presets.get(self.order.preset, []),
+            *self.at_preset(
+                quick="quick: six starts on permutations of 12 words with 32 hidden units; it shows how the experiment "
+                "goes and decides nothing.",
+                reduced="reduced: 20 starts instead of 40.",
+            ),
         ]
 
     def seeds(self) -> dict[str, list[int]]:
         return {"starts": [outcome.seed for outcome in self.runs[DRAWN]]}
 
 
-def swap_row(as_drawn: str, group: Sequence[bool]) -> dict[str, Any]:
-    """Of the starts that fail, or that learn, as drawn: how many learn mirrored, with a Wilson interval."""
-    count, n = sum(group), len(group)
-    low, high = wilson(count, n) if n else (None, None)
-    row = {"as_drawn": as_drawn, "starts": n, "learned_mirrored": count, "rate": count / n if n else None}
-    return {**row, "low": low, "high": high}
-
-
-def before_training(outcomes: Sequence[Outcome]) -> alt.FacetChart:
+def before_training(outcomes: Sequence[Outcome]) -> alt.TopLevelMixin:
     """The probe's mean at the right position at step 0, a point for each start, coloured by how it ended."""
     rows = [
         {
@@ -190,15 +179,12 @@ def before_training(outcomes: Sequence[Outcome]) -> alt.FacetChart:
         for outcome in outcomes
     ]
     probe = alt.X("probe:Q", title="probe's mean at the right position, before training", scale=alt.Scale(zero=False))
-    end = alt.Color("end:N", title=None, scale=alt.Scale(range=list(CONTRAST)), legend=alt.Legend(orient="top"))
-    points = (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_point(filled=True, size=55, opacity=0.8)
-        .encode(x=probe, y=alt.Y("place:O", axis=None), color=end, tooltip=["seed:N", "probe:Q", "end:N"])
-        .properties(width=420, height=90)
+    points = alt.Chart(inline(rows)).mark_point(filled=True, size=55, opacity=0.8).properties(width=420, height=90)
+    points = points.encode(
+        x=probe,
+        y=alt.Y("place:O", axis=None),
+        color=hue("end", CONTRAST),
+        tooltip=["seed:N", "probe:Q", "end:N"],
     )
     facet = alt.Facet("start:N", title=None, sort=[DRAWN, TURNED], header=alt.Header(labelFontSize=12))
-    chart: alt.FacetChart = points.facet(facet=facet, columns=1).properties(
-        title=titled("What the probe says before the first update")
-    )
-    return chart
+    return headed(points.facet(facet=facet, columns=1), "What the probe says before the first update")

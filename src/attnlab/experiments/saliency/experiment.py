@@ -78,8 +78,8 @@ class Saliency(TextExperiment):
 
     def parts(self, claim: str) -> list[Part]:
         """A part for each agreement that a claim speaks of."""
-        named = [name for name, decided in DECIDES.items() if decided == claim]
-        return [far_exceeds(f"A({name})", self.compared[name].values, self.compared[name].chance) for name in named]
+        named = {name: self.compared[name] for name, decided in DECIDES.items() if decided == claim}
+        return [far_exceeds(f"A({name})", one.values, one.chance) for name, one in named.items()]
 
     @claim("attention-is-saliency")
     def attention_is_saliency(self) -> list[Part]:

@@ -18,18 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.data.corpora import known_corpus
-from attnlab.data.sizes import sizes
-from attnlab.experiments.texts.corpora import (
-    Role,
-    TextExperiment,
-    TextRuns,
-    TextSetting,
-    best_step,
-    corpora_at_hand,
-    curve_of,
-    departures,
-    text_setting,
-)
+from attnlab.data.labelled_text import sizes
+from attnlab.experiments.texts import corpora as shared
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Figures, Order, Table, claim
@@ -40,7 +30,7 @@ from attnlab.measures.tau import kendall_tau
 from attnlab.pages.charts import COLOURS, INK, SIZE, titled
 from attnlab.stats.bootstrap import Floats, interval_over_pairs
 
-ROLES: tuple[Role, ...] = ("reference", "comparison")
+ROLES: tuple[shared.Role, ...] = ("reference", "comparison")
 """The runs whose attention is compared."""
 SMS = "sms"
 OTHERS: Mapping[Preset, tuple[str, ...]] = {
@@ -52,7 +42,7 @@ OTHERS: Mapping[Preset, tuple[str, ...]] = {
 FOR, AGAINST = "for the text's class", "against it"
 
 
-class Sms(TextExperiment):
+class Sms(shared.TextExperiment):
     """Agreement of attention between seeds, on SMS and on other short texts."""
 
     name = "sms"
@@ -62,15 +52,15 @@ class Sms(TextExperiment):
 
     def corpora(self, order: Order) -> list[str]:
         """SMS and those of the others whose files are there."""
-        return [SMS, *corpora_at_hand(OTHERS[order.preset])]
+        return [SMS, *shared.corpora_at_hand(OTHERS[order.preset])]
 
-    def settings_for(self, order: Order) -> list[TextSetting]:
-        roles: tuple[Role, ...] = (*ROLES, "uniform")
-        return [text_setting(corpus, role, order.preset) for corpus in self.corpora(order) for role in roles]
+    def settings_for(self, order: Order) -> list[shared.TextSetting]:
+        roles: tuple[shared.Role, ...] = (*ROLES, "uniform")
+        return [shared.text_setting(corpus, role, order.preset) for corpus in self.corpora(order) for role in roles]
 
     def measure(self, runs: Runs) -> None:
         corpora = self.corpora(self.order)
-        self.between = {name: compare_seeds(TextRuns(name, self.order.preset, runs)) for name in corpora}
+        self.between = {name: compare_seeds(shared.TextRuns(name, self.order.preset, runs)) for name in corpora}
 
     # --- rule
 
@@ -108,7 +98,7 @@ class Sms(TextExperiment):
     def summary(self) -> str:
         each = [
             f"{name}: {mean_of_pairs(one.matrix):.3f} ({in_words(interval_over_pairs(one.matrix))}; chance "
-            f"{one.runs.chance().mean():.3f})"
+            f"{one.runs.chance:.3f})"
             for name, one in self.between.items()
         ]
         return (
@@ -118,7 +108,7 @@ class Sms(TextExperiment):
 
     def notes(self) -> list[str]:
         return [
-            *departures(self.order.preset),
+            *shared.departures(self.order.preset),
             "Intervals are over seeds: a resample draws as many seeds as there are, with repetition, and averages over "
             "the pairs of different seeds among them. Pairs are not drawn by themselves, since those that share a seed "
             "are alike. Fewer than 3 seeds have no interval.",
@@ -140,7 +130,7 @@ class Between:
     The diagonal, an attention compared with itself, is 1 and is not read.
     """
 
-    runs: TextRuns
+    runs: shared.TextRuns
     seeds: list[int]
     alphas: list[ScoreField]
     values: Floats
@@ -155,7 +145,7 @@ class Between:
     def line(self) -> dict[str, Any]:
         """The corpus in a table: agreement, what chance gives, and its sizes beside the paper's."""
         size, paper = sizes(self.runs.corpus), known_corpus(self.runs.name).paper
-        matrix, tau, chance = self.matrix, np.nanmean(self.tau, axis=2), float(self.runs.chance().mean())
+        matrix, tau, chance = self.matrix, np.nanmean(self.tau, axis=2), self.runs.chance
         value, runs = mean_of_pairs(matrix), [run for role in ROLES for run in self.runs.of(role)]
         return {
             "corpus": self.runs.name,
@@ -168,7 +158,7 @@ class Between:
             "of_the_way_to_1": (value - chance) / (1 - chance),
             "tau": mean_of_pairs(tau),
             **low_high(interval_over_pairs(tau), "tau_"),
-            "accuracy": float(np.mean([curve_of(run).max() for run in runs])),
+            "accuracy": float(np.mean([shared.curve_of(run).max() for run in runs])),
             "commonest_class": self.runs.majority,
             "median_length": size.median_length,
             "paper_median_length": paper.median_length,
@@ -207,7 +197,7 @@ class Between:
                 "class": name,
                 "texts": int(texts.sum()),
                 "A": mean_of_pairs(self.values[:, :, texts].mean(axis=2)),
-                "chance": float(self.runs.chance()[texts].mean()),
+                "chance": float(self.runs.chances()[texts].mean()),
             }
             for name, texts in self.by_class()
         ]
@@ -219,8 +209,8 @@ class Between:
         beta_uf is that of the first uniform run at its most accurate evaluation. Where there are more than two classes,
         what speaks against one speaks for no other in particular.
         """
-        uniform, chance = self.runs.of("uniform")[0], self.runs.chance()
-        beta_uf = self.runs.field(uniform, best_step(uniform), "valid", "gamma")
+        uniform, chance = self.runs.of("uniform")[0], self.runs.chances()
+        beta_uf = self.runs.field(uniform, shared.best_step(uniform), "valid", "gamma")
         against = ScoreField(-beta_uf.values, beta_uf.offsets)
         table = []
         for seed, alpha in zip(self.seeds, self.alphas, strict=True):
@@ -241,10 +231,10 @@ class Between:
         return table
 
 
-def compare_seeds(runs: TextRuns) -> Between:
+def compare_seeds(runs: shared.TextRuns) -> Between:
     """Compare the attention of all seeds at their best evaluations."""
     outcomes = [outcome for role in ROLES for outcome in runs.outcomes(role)]
-    fields = [runs.field(one.run, best_step(one.run), "valid", "alpha") for one in outcomes]
+    fields = [runs.field(one.run, shared.best_step(one.run), "valid", "alpha") for one in outcomes]
     values, tau = np.ones((2, len(fields), len(fields), len(runs.texts["valid"])))
     for i, one in enumerate(fields):
         for j, other in enumerate(fields[:i]):
@@ -271,14 +261,13 @@ def picture(table: Table, pairs: Table) -> alt.TopLevelMixin:
     """A point for each pair of seeds, the interval of their mean, and chance."""
     order = [row["corpus"] for row in table]
     y = alt.Y("corpus:N", title=None, sort=order)
-    points = (
-        alt.Chart(alt.InlineData(values=[dict(row) for row in pairs]))
-        .mark_circle(size=34, opacity=0.55, color=COLOURS[1])
-        .encode(
-            x=alt.X("A:Q", title="agreement of two seeds' attention", scale=alt.Scale(domain=[0, 1])),
-            y=y,
-            tooltip=["seed:Q", "other_seed:Q", alt.Tooltip("A:Q", format=".3f")],
-        )
+    circles = alt.Chart(alt.InlineData(values=[dict(row) for row in pairs])).mark_circle(
+        size=34, opacity=0.55, color=COLOURS[1]
+    )
+    points = circles.encode(
+        x=alt.X("A:Q", title="agreement of two seeds' attention", scale=alt.Scale(domain=[0, 1])),
+        y=y,
+        tooltip=["seed:Q", "other_seed:Q", alt.Tooltip("A:Q", format=".3f")],
     )
     base = alt.Chart(alt.InlineData(values=[dict(row) for row in table])).encode(y=y)
     spans = base.transform_filter("datum.low !== null").mark_rule(strokeWidth=2, color=COLOURS[0], yOffset=9)

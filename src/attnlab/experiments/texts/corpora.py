@@ -5,35 +5,31 @@ have attention fixed at 1/L, and their probe is beta_uf; in *frozen* runs attent
 that stays as random as it began (A.6); the *proxy* sees bags of words (2.3).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import altair as alt
 import numpy as np
 import pyarrow as pa
 
 from attnlab.data.batch import Bags
 from attnlab.data.corpora import data_folder, known_corpus
 from attnlab.errors import UsageError
+from attnlab.families.texts import reading
 from attnlab.families.texts.problem import evaluated
-from attnlab.families.texts.reading import (
-    corpus_of,
-    labelled_pairs,
-    stored_field,
-    stored_word_scores,
-    trained_classifier,
-    word_field,
-)
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
-from attnlab.lab.claims import Finding, Preset
+from attnlab.lab.claims import Finding, Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Order, Setting, Table
 from attnlab.lab.outcomes import Outcome, Runs
+from attnlab.lab.rules import Interval, over_examples
 from attnlab.measures.agreement import random_baseline, top_agreement
 from attnlab.measures.series import Series
 from attnlab.models.classifier import Classifier
+from attnlab.pages.charts import over_training
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.optimisers import AdamSpec
@@ -106,52 +102,29 @@ def text_setting(
     """The runs of a role; a reference run keeps the weights of its best evaluation, for influence and the like.
 
     ``seeds``: others than the preset's. ``model``: another network than P3's. ``label``: what the runs are named after,
-    if not the corpus.
+    if not the corpus. The proxy has the released code's rates and is measured after every pass over the training texts.
     """
-    task, size = LabelledTextSpec(corpus=corpus, content=corpus_of(corpus).content), SIZES[preset]
-    seeds = seeds or SEEDS[role][: size.runs[role]]
+    task, size = LabelledTextSpec(corpus=corpus, content=reading.corpus_of(corpus).content), SIZES[preset]
+    settings: dict[str, Any]
     if role == "proxy":
-        return _proxy_setting(task, seeds, preset)
-    attention = "uniform" if role == "uniform" else "learned"
-    network = (model or ClassifierSpec()).model_copy(update={"attention": attention})
+        rate = 5e-5 if corpus in ("imdb", "amazon", "yelp") else 1.5e-4
+        settings = {"model": ProxySpec(), "optimiser": AdamSpec(learning_rate=rate), "batch": PROXY_BATCH}
+        a_pass = -(-len(reading.corpus_of(corpus).train) // PROXY_BATCH)
+        steps = a_pass * size.passes
+        # A kill costs a fifth of the proxy's short training at most; its checkpoints are as large as a classifier's.
+        evaluations = tuple(range(0, steps + 1, a_pass))
+        schedule = Schedule(steps=steps, evaluations=evaluations, checkpoint_every=max(steps // 5, 1))
+    else:
+        attention = "uniform" if role == "uniform" else "learned"
+        network = (model or ClassifierSpec()).model_copy(update={"attention": attention})
+        settings = {"model": network, "train": "attention-only" if role == "frozen" else "all", "batch": 32}
+        keep: Literal["best", False] = "best" if role == "reference" else False
+        schedule = Schedule(steps=size.steps, evaluations=size.evaluations, checkpoint_every=250, keep=keep)
 
     def spec(seed: int) -> RunSpec:
-        return RunSpec(
-            task=task,
-            model=network,
-            train="attention-only" if role == "frozen" else "all",
-            batch=32,
-            evaluation_batch=size.texts,
-            init_seed=seed,
-            data_seed=seed,
-        )
+        return RunSpec(task=task, evaluation_batch=size.texts, init_seed=seed, data_seed=seed, **settings)
 
-    keep: Literal["best", False] = "best" if role == "reference" else False
-    schedule = Schedule(steps=size.steps, evaluations=size.evaluations, checkpoint_every=250, keep=keep)
-    return TextSetting(f"{label or corpus} {role}", spec, {preset: seeds}, schedule)
-
-
-def _proxy_setting(task: LabelledTextSpec, seeds: Sequence[int], preset: Preset) -> TextSetting:
-    """The proxy, with the released code's rates, measured after every pass over the training texts."""
-    size = SIZES[preset]
-    a_pass = -(-len(corpus_of(task.corpus).train) // PROXY_BATCH)
-    steps = a_pass * size.passes
-
-    def spec(seed: int) -> RunSpec:
-        return RunSpec(
-            task=task,
-            model=ProxySpec(),
-            optimiser=AdamSpec(learning_rate=5e-5 if task.corpus in ("imdb", "amazon", "yelp") else 1.5e-4),
-            batch=PROXY_BATCH,
-            evaluation_batch=size.texts,
-            init_seed=seed,
-            data_seed=seed,
-        )
-
-    # A kill costs a fifth of the proxy's short training at most; its checkpoints are as large as a classifier's.
-    evaluations = tuple(range(0, steps + 1, a_pass))
-    schedule = Schedule(steps=steps, evaluations=evaluations, checkpoint_every=max(steps // 5, 1))
-    return TextSetting(f"{task.corpus} proxy", spec, {preset: seeds}, schedule)
+    return TextSetting(f"{label or corpus} {role}", spec, {preset: seeds or SEEDS[role][: size.runs[role]]}, schedule)
 
 
 def corpora_at_hand(names: Sequence[str]) -> list[str]:
@@ -167,7 +140,7 @@ class TextRuns:
     """Finished runs on a corpus; fields are read when they are asked for and not kept: there are many."""
 
     def __init__(self, corpus: str, preset: Preset, runs: Runs, label: str = "") -> None:
-        self.name, self.corpus = corpus, corpus_of(corpus)
+        self.name, self.corpus = corpus, reading.corpus_of(corpus)
         self._runs, self._label, self._texts = runs, label or corpus, SIZES[preset].texts
         self._last: tuple[tuple[str, int], pa.Table] | None = None
 
@@ -180,7 +153,6 @@ class TextRuns:
         return [outcome.run for outcome in self.outcomes(role)]
 
     def seeds(self, role: Role) -> list[int]:
-        """Their seeds."""
         return [outcome.seed for outcome in self.outcomes(role)]
 
     @cached_property
@@ -193,7 +165,7 @@ class TextRuns:
         assert run.run is not None
         if self._last is None or self._last[0] != (run.id, step):
             self._last = (run.id, step), run.run.fields(step)
-        return stored_field(self._last[1], split, name)
+        return reading.stored_field(self._last[1], split, name)
 
     def alphas(self, split: str = "valid") -> list[ScoreField]:
         """The reference runs' attention at their best evaluations."""
@@ -217,6 +189,10 @@ class TextRuns:
         """The seeds of every pair of a reference run and one of another role, in the order of `follow`."""
         return [(one, other) for one in self.seeds("reference") for other in self.seeds(role)]
 
+    def rows(self, series: Series, role: Role) -> list[dict[str, Any]]:
+        """The curve of every such pair as rows of a table."""
+        return series.rows(series.name, [f"{one}, {other}" for one, other in self.pairs(role)])
+
     def accuracy(self, role: Role, metric: str = "accuracy") -> float:
         """The best accuracy of a role's runs, mean over them."""
         return float(np.mean([curve_of(run, metric).max() for run in self.of(role)]))
@@ -226,7 +202,7 @@ class TextRuns:
         assert run.run is not None
         spec = RunSpec.model_validate(run.run.spec())
         assert isinstance(spec.model, ClassifierSpec)
-        return trained_classifier(spec.model, self.corpus, spec.init_seed, run.run.load(best_step(run)).tensors)
+        return reading.trained_classifier(spec.model, self.corpus, spec.init_seed, run.run.load(best_step(run)).tensors)
 
     def word_scores(self, step: int | None = None) -> Floats:
         """The proxy's scores w^T e_i at an evaluation, by default at that of lowest validation loss, as in the
@@ -235,20 +211,25 @@ class TextRuns:
         (proxy,) = self.of("proxy")
         assert proxy.run is not None
         best = int(min(proxy.rows, key=lambda row: row["loss"])["step"])
-        return stored_word_scores(proxy.run.fields(best if step is None else step))
+        return reading.stored_word_scores(proxy.run.fields(best if step is None else step))
 
     def beta_px(self, split: str) -> ScoreField:
         """The proxy's probe at its best evaluation: every word's log-odds of the right class."""
-        return word_field(self.texts[split], self.word_scores())
+        return reading.word_field(self.texts[split], self.word_scores())
 
     def beta_ibm(self, split: str) -> ScoreField:
         """Trans(y | x_l) from the training texts' count table (P3 4.2); alpha_ibm orders positions in the same way."""
-        counts = count_table(labelled_pairs(self.corpus.train, self.corpus))
-        return beta_ibm(counts, labelled_pairs(self.texts[split], self.corpus))
+        counts = count_table(reading.labelled_pairs(self.corpus.train, self.corpus))
+        return beta_ibm(counts, reading.labelled_pairs(self.texts[split], self.corpus))
 
-    def chance(self, split: str = "valid") -> Floats:
+    def chances(self, split: str = "valid") -> Floats:
         """The exact chance level of A in every text: (texts,)."""
         return random_baseline(self.texts[split].lengths.numpy())
+
+    @property
+    def chance(self) -> float:
+        """Its mean over the validation texts."""
+        return float(self.chances().mean())
 
     @property
     def majority(self) -> float:
@@ -357,10 +338,24 @@ class TextExperiment(Experiment):
             notes.append("The paper leaves SMS out of its tables (A.9): this row is reported and decides no claim.")
         return notes
 
+    def over_training(self, table: Table, title: str, y_title: str = "agreement") -> alt.TopLevelMixin:
+        """The curves of ``table`` through training, with chance, under a title that begins with the corpus."""
+        return over_training(table, title=f"{self.order.row}: {title}", chance=self.texts.chance, y_title=y_title)
+
+    def part(self, values: Floats, verdict: Callable[[Interval | None], Verdict], detail: str) -> Part:
+        """The row's part of a claim about the mean of ``values`` (texts,), decided by its interval over examples."""
+        interval = over_examples(values)
+        return Part(self.order.row, verdict(interval), float(values.mean()), interval, "examples", detail)
+
     def report(self, folder: Path) -> Path:
         from attnlab.experiments.texts.page import write_page_of_rows
 
         return write_page_of_rows(self, folder) if self.rows else super().report(folder)
+
+
+def over_texts(line: Mapping[str, Any]) -> str:
+    """The interval of a table's line in words, empty where it has none."""
+    return "" if line["low"] is None else f" (95 % interval over texts {line['low']:.3f} to {line['high']:.3f})"
 
 
 def departures(preset: Preset) -> list[str]:

@@ -16,7 +16,6 @@ from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import higher, in_words, low_high, over_examples
 from attnlab.measures.checkpoints import first_half
 from attnlab.measures.series import Series
-from attnlab.pages.charts import over_training
 from attnlab.stats.bootstrap import Floats
 
 WHOLE = 4000
@@ -37,16 +36,8 @@ class UniformOvertraining(TextExperiment):
     )
     main = "peak"
     columns: ClassVar[Mapping[str, str]] = {
-        "start": "start",
-        "peak": "peak",
-        "end": "end",
-        "peak_step": "peak step",
-        "last_step": "last step",
-        "rise_low": "rise low",
-        "rise_high": "rise high",
-        "fall_low": "fall low",
-        "fall_high": "fall high",
-        "chance": "chance",
+        name: name.replace("_", " ")
+        for name in "start peak end peak_step last_step rise_low rise_high fall_low fall_high chance".split()  # noqa: SIM905
     }
     shown = ("pairs",)
 
@@ -62,8 +53,8 @@ class UniformOvertraining(TextExperiment):
     def rises_then_falls(self) -> Part:
         """Holds if both the rise to the peak and the fall from it lie above 0; `claims.toml` says when it fails."""
         peak, steps = self.peak, self.series.steps
-        rise, fall = over_examples(peak.rise), over_examples(peak.fall)
-        verdicts = {higher(rise, 0), higher(fall, 0)}
+        rise = over_examples(peak.rise)
+        verdicts = {higher(rise, 0), higher(over_examples(peak.fall), 0)}
         verdict: Verdict = "undecided"
         detail = f"The peak is at step {steps[peak.place]} of {steps[-1]}: {peak.levels()}."
         if peak.place in (0, len(steps) - 1):
@@ -71,12 +62,10 @@ class UniformOvertraining(TextExperiment):
             if (peak.place == 0 or steps[-1] >= WHOLE) and higher(excess, 0) == "holds":
                 verdict = "fails"
             detail += f" It exceeds the best other step, {steps[peak.other]}, by {in_words(excess)}."
-        elif verdicts == {"holds"}:
-            verdict = "holds"
-        elif "fails" in verdicts:
-            verdict = "fails"
+        elif verdicts == {"holds"} or "fails" in verdicts:
+            verdict = "fails" if "fails" in verdicts else "holds"
         detail += f" The rise is {peak.rise.mean():.3f} ({in_words(rise)})."
-        return Part(self.order.row, verdict, float(peak.fall.mean()), fall, "examples", detail)
+        return self.part(peak.fall, lambda _: verdict, detail)
 
     # --- tables, figures, words
 
@@ -97,7 +86,7 @@ class UniformOvertraining(TextExperiment):
             **low_high(over_examples(peak.rise), "rise_"),
             "fall": float(peak.fall.mean()),
             **low_high(over_examples(peak.fall), "fall_"),
-            "chance": float(self.texts.chance().mean()),
+            "chance": self.texts.chance,
             "held_out_texts": len(peak.rise),
             "largest": self.series.value(),
             "accuracy_at_peak": float(accuracy[peak.place]),
@@ -122,7 +111,7 @@ class UniformOvertraining(TextExperiment):
 
     def curve_table(self) -> Table:
         """The agreement of every pair, and the uniform runs' accuracy, at every evaluation."""
-        table = self.series.rows(AGREEMENT, [f"{one}, {other}" for one, other in self.texts.pairs("uniform")])
+        table = self.texts.rows(self.series, "uniform")
         for name, metric in (("validation accuracy", "accuracy"), ("training accuracy", "train_accuracy")):
             table += [
                 {"what": name, "seeds": str(outcome.seed), "step": int(row["step"]), "value": float(row[metric])}
@@ -132,14 +121,8 @@ class UniformOvertraining(TextExperiment):
         return table
 
     def figures(self) -> Figures:
-        return {
-            "curves": over_training(
-                self.curve_table(),
-                title=f"{self.order.row}: training under uniform attention",
-                chance=float(self.texts.chance().mean()),
-                y_title="agreement, accuracy",
-            )
-        }
+        title = "training under uniform attention"
+        return {"curves": self.over_training(self.curve_table(), title, "agreement, accuracy")}
 
     def summary(self) -> str:
         peak, steps = self.peak, self.series.steps
@@ -156,7 +139,8 @@ class Peak:
     """The peak that one half of the texts chose, and the other half's values.
 
     ``place``: its place among the steps; ``other``: that of the best other step. ``start``, ``top``, ``end``,
-    ``second`` (texts,): values at the first step, the peak, the last step and the best other step.
+    ``second`` (texts,): values at the first step, the peak, the last step and the best other step. ``rise`` and
+    ``fall`` (texts,): from the first step to the peak, and from there to the last step.
     """
 
     place: int
@@ -165,16 +149,8 @@ class Peak:
     top: Floats
     end: Floats
     second: Floats
-
-    @property
-    def rise(self) -> Floats:
-        """From the first step to the peak: (texts,)."""
-        return self.top - self.start
-
-    @property
-    def fall(self) -> Floats:
-        """From the peak to the last step: (texts,)."""
-        return self.top - self.end
+    rise: Floats
+    fall: Floats
 
     def levels(self) -> str:
         """The three levels in words."""
@@ -188,4 +164,5 @@ def read_peak(series: Series) -> Peak:
     order = values[:, half].mean(axis=1).argsort(kind="stable")[::-1]
     place, other = int(order[0]), int(order[1])
     read = values[:, ~half]
-    return Peak(place, other, read[0], read[place], read[-1], read[other])
+    start, top, end = read[0], read[place], read[-1]
+    return Peak(place, other, start, top, end, read[other], top - start, top - end)

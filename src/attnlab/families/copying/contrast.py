@@ -1,4 +1,4 @@
-"""The count table's contrast: what tells an output word's own input word from the other words of its sequence.
+"""The count table's contrast: what distinguishes an output word's own input word from the other words of its sequence.
 
 For copying without repeated words the count table C of P3 4.2 has a closed form: C[i, o] = P(i and o stand in a
 sequence) / L. The contrast of a distribution is

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from math import log
-from typing import Annotated, Any, Literal, Protocol, Self, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -124,10 +124,6 @@ class Verdict(Record):
         values = features(rows, step, chance, [feature.name for feature in self.regression.features])
         return float(self.regression.chances([values], [step])[0])
 
-    def hopeless_at(self, rows: Mapping[int, Row], chance: Chance) -> int | None:
-        """The step at which a run is given up: the second in a row with too small a chance; None if it never is."""
-        return given_up(self.steps, [self.chance(rows, step, chance) for step in self.steps], self.give_up_below)
-
 
 def given_up(steps: Sequence[int], chances: Sequence[float | None], below: float) -> int | None:
     """The first step whose chance, and that of the step before it, lie below ``below``.
@@ -183,7 +179,8 @@ class EarlyVerdict(Chance, Spec):
         return "the early verdict found it hopeless"
 
     def stops_at(self, rows: Mapping[int, Row]) -> int | None:
-        return shipped().hopeless_at(rows, self)
+        verdict = shipped()
+        return given_up(verdict.steps, [verdict.chance(rows, at, self) for at in verdict.steps], verdict.give_up_below)
 
     def chance(self, rows: Mapping[int, Row], step: int) -> float | None:
         """The newest verdict up to ``step``; None once the run has learned or the last verdict is past."""
@@ -214,28 +211,13 @@ def stop_rule(spec: RunSettings) -> EarlyVerdict | None:
     return None if chance is None else EarlyVerdict(positions=chance.positions, words=chance.words)
 
 
-class Scheduled(Protocol):
-    """What is asked of a schedule (`attnlab.runs.schedule.Schedule`) that the verdict may end."""
-
-    @property
-    def steps(self) -> int: ...
-
-    @property
-    def evaluations(self) -> tuple[int, ...]: ...
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
-
-
-ScheduleType = TypeVar("ScheduleType", bound=Scheduled)
-
-
-def may_give_up(spec: RunSettings, schedule: Scheduled) -> bool:
+def may_give_up(spec: RunSettings, schedule: Any) -> bool:
     """Whether a run can be ended by the verdict: one that it knows, and of which step 200 is the end that counts."""
     return schedule.steps == BY and {*STEPS} <= {*schedule.evaluations} and chance_of(spec) is not None
 
 
-def giving_up(spec: RunSettings, schedule: ScheduleType) -> ScheduleType:
-    """The same schedule, ended once the verdict gives the run up."""
+def giving_up(spec: RunSettings, schedule: Any) -> Any:
+    """The same schedule (`attnlab.runs.schedule.Schedule`), ended once the verdict gives the run up."""
     if not may_give_up(spec, schedule):
         raise UsageError(
             f"Run {spec.id} cannot be ended by the early verdict, which is about P3's network on copying, measured "

@@ -15,15 +15,15 @@ from attnlab.seeds import numpy_generator
 class PairProxyProblem(BaseProblem):
     """Mean negative log-likelihood of all output words, each predicted from the bag of its input's words.
 
-    End symbols are left out: they stand in every pair, on both sides, and tell nothing about words.
+    End symbols are left out: they are in every pair, on both sides, and say nothing about words.
     """
 
-    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
+    def __init__(self, spec: RunSettings, device: str = "cpu") -> None:
         assert isinstance(spec.task, CopyingSpec)
         assert isinstance(spec.model, PairProxySpec)
         assert spec.batch is not None
-        self.spec, self.device, self.batch = spec, device, spec.batch
-        self.task = spec.task.build()
+        super().__init__(spec, device)
+        self.batch, self.task = spec.batch, spec.task.build()
         words = self.task.distribution.words
         self.model: Proxy = spec.model.build(words, words, spec.init_seed).to(device)
 
@@ -36,7 +36,7 @@ class PairProxyProblem(BaseProblem):
         """Averages over all output words of fresh pairs.
 
         ``loss``; ``accuracy``: share of output words that are the likeliest word of their bag, at best 1/L where no
-        word stands twice. Of the probe beta_px: ``probe_accuracy``, share of output words for which the right position
+        word occurs twice. Of the probe beta_px: ``probe_accuracy``, share of output words for which the right position
         is the largest; ``probe_mean``, mean at the right position; ``probe_spread``, standard deviation over positions
         by the mean over positions.
         """

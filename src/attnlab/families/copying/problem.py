@@ -21,13 +21,12 @@ class PairProblem(BaseProblem):
     What a remedy changes of that is in `attnlab.families.copying.remedies`.
     """
 
-    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
+    def __init__(self, spec: RunSettings, device: str = "cpu") -> None:
         assert isinstance(spec.task, CopyingSpec | OwnTaskSpec)
         assert isinstance(spec.model, Seq2SeqSpec)
         assert spec.batch is not None
-        self.spec, self.device = spec, device
-        self.batch, self.dropout = spec.batch, spec.model.dropout
-        self.task = spec.task.build()
+        super().__init__(spec, device)
+        self.batch, self.dropout, self.task = spec.batch, spec.model.dropout, spec.task.build()
         words = self.task.vocabulary
         self.model: Seq2Seq = begin(spec, spec.model.build(words, words, spec.init_seed)).to(device)
         choose_trained(self.model, self.model.attention.score_parameters(), spec.train)

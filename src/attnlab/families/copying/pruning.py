@@ -6,8 +6,7 @@ import torch
 
 from attnlab.data.batch import PairBatch
 from attnlab.families.copying.metrics import pair_metrics
-from attnlab.models.heads import pruned
-from attnlab.models.seq2seq import Seq2Seq
+from attnlab.models.seq2seq import Seq2Seq, pruned
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.data.batch import PairBatch, PairTask
-from attnlab.families.copying.spec import (
-    AlignmentLossSpec,
-    CopyingSpec,
-    FreshAttentionSpec,
-    MirroredReadoutSpec,
-    Seq2SeqSpec,
-    WarmStartSpec,
-    WarmUpSpec,
-)
+from attnlab.families.copying import spec as specs
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.protocols import Optimiser, RunSettings
 from attnlab.seeds import numpy_generator
@@ -29,7 +21,7 @@ from attnlab.seeds import numpy_generator
 
 def begin(spec: RunSettings, model: Seq2Seq) -> Seq2Seq:
     """The network as it is before the first update, given as it was drawn."""
-    if isinstance(spec.remedy, MirroredReadoutSpec):
+    if isinstance(spec.remedy, specs.MirroredReadoutSpec):
         model.readout.mirror()
     return model
 
@@ -40,8 +32,8 @@ def begin(spec: RunSettings, model: Seq2Seq) -> Seq2Seq:
 def task_at(spec: RunSettings, task: PairTask, step: int) -> PairTask:
     """What update number ``step`` sees: ``task``, that of the spec, unless a warm start says otherwise."""
     remedy = spec.remedy
-    if isinstance(remedy, WarmStartSpec) and step < remedy.updates:
-        assert isinstance(spec.task, CopyingSpec)
+    if isinstance(remedy, specs.WarmStartSpec) and step < remedy.updates:
+        assert isinstance(spec.task, specs.CopyingSpec)
         return spec.task.on(remedy.distribution)
     return task
 
@@ -61,23 +53,22 @@ class AlignmentLoss:
 
         ``attention``: (batch, heads, target, source). An output word that no input word explains has no part in it.
         """
-        beta = self.table[
-            batch.source[:, None, :], batch.target[:, :, None]
-        ]  # Trans(y_t | x_l): (batch, target, source)
+        # Trans(y_t | x_l): (batch, target, source)
+        beta = self.table[batch.source[:, None, :], batch.target[:, :, None]]
         tiny = torch.finfo(beta.dtype).tiny
         alignment = beta / beta.sum(-1, keepdim=True).clamp_min(tiny)
         return -self.weight * (alignment[:, None] * attention.clamp_min(tiny).log()).sum(-1).mean()
 
 
-def make_alignment_loss(spec: RunSettings, device: torch.device | str) -> AlignmentLoss | None:
+def make_alignment_loss(spec: RunSettings, device: str) -> AlignmentLoss | None:
     """The alignment loss of the spec, if it has one: IBM Model 1 is trained on its sample."""
     remedy = spec.remedy
-    if not isinstance(remedy, AlignmentLossSpec):
+    if not isinstance(remedy, specs.AlignmentLossSpec):
         return None
     from attnlab.data.sentence_pairs import SentencePairs  # runs without this loss are spared the loading
     from attnlab.theory.ibm1 import train_ibm1
 
-    assert isinstance(spec.task, CopyingSpec)
+    assert isinstance(spec.task, specs.CopyingSpec)
     task = spec.task.build() if remedy.distribution is None else spec.task.on(remedy.distribution)
     sample = task.batch(remedy.pairs, numpy_generator(spec.data_seed, "alignment"))
     pairs = SentencePairs.from_ids(sample.source.numpy(), sample.target.numpy(), task.vocabulary)
@@ -94,17 +85,17 @@ def before_update(spec: RunSettings, step: int, model: nn.Module, optimiser: Opt
     A checkpoint of ``step`` holds what was there before it, so a run that goes on from there does it again.
     """
     remedy = spec.remedy
-    if isinstance(remedy, WarmUpSpec):
+    if isinstance(remedy, specs.WarmUpSpec):
         assert isinstance(optimiser, torch.optim.Adam)
         for group in optimiser.param_groups:
             group["lr"] = spec.optimiser.learning_rate * min(1.0, (step + 1) / remedy.updates)
-    elif isinstance(remedy, FreshAttentionSpec) and step == remedy.step:
+    elif isinstance(remedy, specs.FreshAttentionSpec) and step == remedy.step:
         _renew(remedy.seed, spec, model, optimiser)
 
 
 @torch.no_grad()
 def _renew(seed: int, spec: RunSettings, model: nn.Module, optimiser: Optimiser) -> None:
-    assert isinstance(spec.model, Seq2SeqSpec)
+    assert isinstance(spec.model, specs.Seq2SeqSpec)
     assert isinstance(model, Seq2Seq)
     words = len(model.source_embedding)
     fresh = spec.model.model_copy(update={"head_seeds": None}).build(words, words, seed)

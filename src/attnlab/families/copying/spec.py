@@ -3,22 +3,14 @@
 What remedies do is in `attnlab.families.copying.remedies`.
 """
 
-from typing import Annotated, Literal, Self
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from attnlab.data.batch import PairTask
 from attnlab.errors import UsageError
-from attnlab.families.copying.task import (
-    CopyingTask,
-    Distribution,
-    Independent,
-    Mixture,
-    Permutations,
-    PermutationSets,
-    Selections,
-    Zipf,
-)
+from attnlab.families.copying import task as tasks
 from attnlab.models.attention import AttentionMode, Combine, Score
 from attnlab.models.proxy import Proxy
 from attnlab.models.readout import ReadoutKind
@@ -31,60 +23,59 @@ from attnlab.records import Count, Record, Seed, Share, Spec
 # --- distributions and tasks
 
 
-class PermutationsSpec(Record):
+class Drawn(Record):
+    """Where input sequences come from: the settings of one of the distributions in `attnlab.families.copying.task`."""
+
+    made: ClassVar[Callable[..., tasks.Distribution]]
+
+    def build(self) -> tasks.Distribution:
+        return type(self).made(**{name: getattr(self, name) for name in type(self).model_fields if name != "kind"})
+
+
+class PermutationsSpec(Drawn):
     """All ``words`` words in random order."""
 
+    made = tasks.Permutations
     kind: Literal["permutations"] = "permutations"
     words: Count
 
-    def build(self) -> Distribution:
-        return Permutations(self.words)
 
-
-class SelectionsSpec(Record):
+class SelectionsSpec(Drawn):
     """``length`` of ``words`` words, none twice."""
 
+    made = tasks.Selections
     kind: Literal["selections"] = "selections"
     length: Count
     words: Count
 
-    def build(self) -> Distribution:
-        return Selections(self.length, self.words)
 
-
-class IndependentSpec(Record):
+class IndependentSpec(Drawn):
     """``length`` words, each on its own from ``words``."""
 
+    made = tasks.Independent
     kind: Literal["independent"] = "independent"
     length: Count
     words: Count
 
-    def build(self) -> Distribution:
-        return Independent(self.length, self.words)
 
-
-class ZipfSpec(Record):
+class ZipfSpec(Drawn):
     """``length`` of ``words`` words with Zipf's frequencies, with or without repetition."""
 
+    made = tasks.Zipf
     kind: Literal["zipf"] = "zipf"
     length: Count
     words: Count
     exponent: Annotated[float, Field(ge=0, le=10)] = 1.0
     repeat: bool = True
 
-    def build(self) -> Distribution:
-        return Zipf(self.length, self.words, self.exponent, self.repeat)
 
-
-class PermutationSetsSpec(Record):
+class PermutationSetsSpec(Drawn):
     """A permutation of one of several disjoint sets."""
 
+    made = tasks.PermutationSets
     kind: Literal["permutation-sets"] = "permutation-sets"
     size: Count
     sets: Count = 2
-
-    def build(self) -> Distribution:
-        return PermutationSets(self.size, self.sets)
 
 
 class MixtureSpec(Record):
@@ -94,8 +85,8 @@ class MixtureSpec(Record):
     parts: tuple["DistributionSpec", ...]
     shares: tuple[Share, ...]
 
-    def build(self) -> Distribution:
-        return Mixture(tuple(part.build() for part in self.parts), self.shares)
+    def build(self) -> tasks.Distribution:
+        return tasks.Mixture(tuple(part.build() for part in self.parts), self.shares)
 
 
 DistributionSpec = Annotated[
@@ -117,12 +108,12 @@ class CopyingSpec(Spec):
         self.build()
         return self
 
-    def build(self) -> CopyingTask:
+    def build(self) -> tasks.CopyingTask:
         return self.on(self.distribution)
 
-    def on(self, distribution: DistributionSpec) -> CopyingTask:
+    def on(self, distribution: DistributionSpec) -> tasks.CopyingTask:
         """The same task on sequences of another distribution."""
-        return CopyingTask(distribution.build(), self.substitution, self.order)
+        return tasks.CopyingTask(distribution.build(), self.substitution, self.order)
 
 
 class OwnTaskSpec(Spec):

@@ -11,17 +11,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from attnlab.families.copying.spec import (
-    AlignmentLossSpec,
-    CopyingSpec,
-    FreshAttentionSpec,
-    MirroredReadoutSpec,
-    PermutationsSpec,
-    SelectionsSpec,
-    Seq2SeqSpec,
-    WarmStartSpec,
-    WarmUpSpec,
-)
+from attnlab.families.copying import spec as specs
 
 ANEW = 100
 """The step at which attention starts anew."""
@@ -45,9 +35,9 @@ class Scale:
     learning_rate: float = 1e-3
 
     @property
-    def fewer(self) -> SelectionsSpec:
+    def fewer(self) -> specs.SelectionsSpec:
         """k of n words, k being three quarters: 30 of 40, in the task's own vocabulary."""
-        return SelectionsSpec(length=self.words * 3 // 4, words=self.words)
+        return specs.SelectionsSpec(length=self.words * 3 // 4, words=self.words)
 
 
 SCALES: Mapping[str, Scale] = {
@@ -66,18 +56,18 @@ def start(scale: Scale, seed: int, remedy: str = NO_CHANGE) -> dict[str, Any]:
     changes: dict[str, dict[str, Any]] = {
         NO_CHANGE: {},
         FRESH_START: {"init_seed": FRESH + seed},
-        HEADS: {"model": Seq2SeqSpec(hidden=scale.hidden, heads=8)},  # head 0 starts as the failing one does
+        HEADS: {"model": specs.Seq2SeqSpec(hidden=scale.hidden, heads=8)},  # head 0 starts as the failing one does
         BATCH: {"batch": 2 * scale.batch},
-        WARM_UP: {"remedy": WarmUpSpec(updates=50)},
-        WARM_START: {"remedy": WarmStartSpec(distribution=scale.fewer, updates=30)},
-        IBM_OWN: {"remedy": AlignmentLossSpec()},
-        IBM_FEWER: {"remedy": AlignmentLossSpec(distribution=scale.fewer)},
-        FRESH_ATTENTION: {"remedy": FreshAttentionSpec(step=ANEW, seed=FRESH + seed)},
-        MIRRORED: {"remedy": MirroredReadoutSpec()},
+        WARM_UP: {"remedy": specs.WarmUpSpec(updates=50)},
+        WARM_START: {"remedy": specs.WarmStartSpec(distribution=scale.fewer, updates=30)},
+        IBM_OWN: {"remedy": specs.AlignmentLossSpec()},
+        IBM_FEWER: {"remedy": specs.AlignmentLossSpec(distribution=scale.fewer)},
+        FRESH_ATTENTION: {"remedy": specs.FreshAttentionSpec(step=ANEW, seed=FRESH + seed)},
+        MIRRORED: {"remedy": specs.MirroredReadoutSpec()},
     }
     plain = {
-        "task": CopyingSpec(distribution=PermutationsSpec(words=scale.words)),
-        "model": Seq2SeqSpec(hidden=scale.hidden),
+        "task": specs.CopyingSpec(distribution=specs.PermutationsSpec(words=scale.words)),
+        "model": specs.Seq2SeqSpec(hidden=scale.hidden),
         "optimiser": {"kind": "adam", "learning_rate": scale.learning_rate},
         "batch": scale.batch,
         "init_seed": seed,

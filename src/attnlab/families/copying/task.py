@@ -42,15 +42,24 @@ def _shuffled(count: int, words: int, length: int, rng: np.random.Generator) -> 
     return rng.permuted(rows, axis=1)[:, :length]
 
 
+class _Sized:
+    """A distribution whose whole numbers are all at least 1."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, int | np.integer) and not isinstance(value, bool) and value < 1:
+                raise UsageError(f"{type(self).__name__} needs {name} of at least 1, not {value}.")
+
+
 @dataclass(frozen=True)
-class Selections:
+class Selections(_Sized):
     """``length`` of ``words`` words in random order, none twice (40 of 60)."""
 
     length: int
     words: int
 
     def __post_init__(self) -> None:
-        _positive("Selections", length=self.length, words=self.words)
+        super().__post_init__()
         if self.length > self.words:
             raise UsageError(f"{self.length} different words cannot be drawn from {self.words}: use length <= words.")
 
@@ -59,13 +68,10 @@ class Selections:
 
 
 @dataclass(frozen=True)
-class Permutations:
+class Permutations(_Sized):
     """All ``words`` words in random order: the hard distribution of P3 3.3."""
 
     words: int
-
-    def __post_init__(self) -> None:
-        _positive("Permutations", words=self.words)
 
     @property
     def length(self) -> int:
@@ -76,25 +82,22 @@ class Permutations:
 
 
 @dataclass(frozen=True)
-class Independent:
+class Independent(_Sized):
     """``length`` words, each drawn on its own from ``words`` (slides, setting 2)."""
 
     length: int
     words: int
-
-    def __post_init__(self) -> None:
-        _positive("Independent", length=self.length, words=self.words)
 
     def draw(self, count: int, rng: np.random.Generator) -> Words:
         return rng.integers(self.words, size=(count, self.length), dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Zipf:
+class Zipf(_Sized):
     """``length`` words with Zipf's frequencies: word r is drawn with weight 1 / (r + 1) ** exponent.
 
     ``repeat``: each word on its own, as in running text. Otherwise no word occurs twice: words are drawn one after the
-    other with these weights from those that are left, and then stand in random order. So frequent words are in nearly
+    other with these weights from those that are left, and then put in random order. So frequent words are in nearly
     every sequence, as in a permutation, and rare ones come and go.
     """
 
@@ -104,7 +107,7 @@ class Zipf:
     repeat: bool = True
 
     def __post_init__(self) -> None:
-        _positive("Zipf", length=self.length, words=self.words)
+        super().__post_init__()
         if not 0 <= self.exponent <= 10:
             raise UsageError(f"Zipf needs an exponent from 0 to 10, not {self.exponent}.")
         if not self.repeat and self.length > self.words:
@@ -121,14 +124,11 @@ class Zipf:
 
 
 @dataclass(frozen=True)
-class PermutationSets:
+class PermutationSets(_Sized):
     """A permutation of one of ``sets`` disjoint sets of ``size`` words, each set as likely (P3 A.3)."""
 
     size: int
     sets: int = 2
-
-    def __post_init__(self) -> None:
-        _positive("PermutationSets", size=self.size, sets=self.sets)
 
     @property
     def length(self) -> int:
@@ -233,12 +233,6 @@ class CopyingTask:
 def random_permutation(size: int, seed: int) -> tuple[int, ...]:
     """A fixed random permutation of 0 .. size-1, for a substitution or an order."""
     return tuple(int(i) for i in numpy_generator(seed, "permutation", size).permutation(size))
-
-
-def _positive(name: str, **values: int) -> None:
-    for key, value in values.items():
-        if value < 1:
-            raise UsageError(f"{name} needs {key} of at least 1, not {value}.")
 
 
 def _permutation(name: str, values: Sequence[int] | None, size: int) -> None:

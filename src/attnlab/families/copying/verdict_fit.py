@@ -12,19 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.families.copying.early_verdict import (
-    BACK,
-    CHANGE,
-    MEASURES,
-    STEPS,
-    Chance,
-    Feature,
-    Regression,
-    Verdict,
-    features,
-    given_up,
-    time_terms,
-)
+from attnlab.families.copying import early_verdict
 from attnlab.protocols import Row
 from attnlab.seeds import numpy_generator
 
@@ -40,7 +28,7 @@ FALSE_STOPS = 0.02
 FOLDS = 5
 _COINS = numpy_generator(0, "early verdict").integers(2, size=100)  # one for every two seeds
 
-COLUMNS = tuple(f"{name}{ending}" for name in MEASURES for ending in ("", CHANGE))
+COLUMNS = tuple(f"{name}{ending}" for name in early_verdict.MEASURES for ending in ("", early_verdict.CHANGE))
 FEATURE_SETS: dict[str, tuple[str, ...]] = {
     "all": ("loss", "entropy", "attention", "probe", "probe_mean"),
     "loss and entropy": ("loss", "entropy"),
@@ -59,7 +47,7 @@ class Followed:
     distribution: str
     family: str
     seed: int
-    chance: Chance
+    chance: early_verdict.Chance
     rows: Mapping[int, Row]
     learned_at: int | None
 
@@ -116,19 +104,21 @@ def make_cases(runs: Sequence[Followed], by: int) -> Cases:
     places = [
         (place, step)
         for place, run in enumerate(runs)
-        for step in STEPS
-        if step < by and (run.learned_at is None or step < run.learned_at) and {step, step - BACK} <= run.rows.keys()
+        for step in early_verdict.STEPS
+        if step < by
+        and (run.learned_at is None or step < run.learned_at)
+        and {step, step - early_verdict.BACK} <= run.rows.keys()
     ]
-    values = [features(runs[place].rows, step, runs[place].chance, COLUMNS) for place, step in places]
-    return Cases(
-        np.array(values).reshape(-1, len(COLUMNS)).round(DIGITS),
-        np.array([place for place, _ in places], dtype=np.int64),
-        np.array([step for _, step in places], dtype=np.int64),
-        np.array([run.learned_at is not None for run in runs], dtype=bool),
-        [run.distribution for run in runs],
-        [run.family for run in runs],
-        np.array([run.seed for run in runs], dtype=np.int64),
-    )
+    values = [early_verdict.features(runs[place].rows, step, runs[place].chance, COLUMNS) for place, step in places]
+    described = [(run.learned_at is not None, run.distribution, run.family, run.seed) for run in runs]
+    return _cases(np.array(values).reshape(-1, len(COLUMNS)).round(DIGITS), places, described)
+
+
+def _cases(values: Floats, places: Sequence[tuple[int, int]], runs: Sequence[tuple[bool, str, str, int]]) -> Cases:
+    """``places``: of each case its run and step. ``runs``: learned, distribution, family and seed of each."""
+    run, step = np.array(places, dtype=np.int64).reshape(-1, 2).T
+    learned, distribution, family, seed = zip(*runs, strict=True) if runs else ((), (), (), ())
+    return Cases(values, run, step, np.array(learned, bool), distribution, family, np.array(seed, np.int64))
 
 
 def case_table(cases: Cases) -> list[dict[str, Any]]:
@@ -151,17 +141,10 @@ def read_cases(path: Path) -> Cases:
     """The cases of a result's table; runs that have none are not in it."""
     with path.open(newline="", encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
-    runs = list(dict.fromkeys(row["run"] for row in rows))
-    first = [next(row for row in rows if row["run"] == run) for run in runs]
-    return Cases(
-        np.array([[float(row[name]) for name in COLUMNS] for row in rows]),
-        np.array([runs.index(row["run"]) for row in rows], dtype=np.int64),
-        np.array([int(row["step"]) for row in rows], dtype=np.int64),
-        np.array([row["learned"] == "1" for row in first], dtype=bool),
-        [row["distribution"] for row in first],
-        [row["family"] for row in first],
-        np.array([int(row["seed"]) for row in first], dtype=np.int64),
-    )
+    runs = {row["run"]: (row["learned"] == "1", row["distribution"], row["family"], int(row["seed"])) for row in rows}
+    number = {run: place for place, run in enumerate(runs)}
+    places = [(number[row["run"]], int(row["step"])) for row in rows]
+    return _cases(np.array([[float(row[name]) for name in COLUMNS] for row in rows]), places, list(runs.values()))
 
 
 # --- fits
@@ -169,10 +152,10 @@ def read_cases(path: Path) -> Cases:
 
 def columns_of(measures: Iterable[str]) -> list[int]:
     """The places of the measures and their changes in a case's values."""
-    return [COLUMNS.index(f"{name}{ending}") for name in measures for ending in ("", CHANGE)]
+    return [COLUMNS.index(f"{name}{ending}") for name in measures for ending in ("", early_verdict.CHANGE)]
 
 
-def fit(cases: Cases, chosen: Mask, measures: Sequence[str] = FEATURE_SETS["all"]) -> Regression:
+def fit(cases: Cases, chosen: Mask, measures: Sequence[str] = FEATURE_SETS["all"]) -> early_verdict.Regression:
     """The regression of ``chosen`` cases (cases,) on these measures; a constant where they all ended alike."""
     from sklearn.linear_model import LogisticRegression  # half a second that other experiments need not wait for
 
@@ -181,25 +164,27 @@ def fit(cases: Cases, chosen: Mask, measures: Sequence[str] = FEATURE_SETS["all"
     names = [COLUMNS[column] for column in columns]
     if learned.all() or not learned.any():
         share = (learned.sum() + 0.5) / (len(learned) + 1)
-        constant = tuple(Feature(name=name, mean=0.0, scale=1.0, weight=0.0) for name in names)
-        return Regression(intercept=_rounded(np.log(share / (1 - share))), time=(0.0, 0.0), features=constant)
+        constant = tuple(early_verdict.Feature(name=name, mean=0.0, scale=1.0, weight=0.0) for name in names)
+        return early_verdict.Regression(
+            intercept=_rounded(np.log(share / (1 - share))), time=(0.0, 0.0), features=constant
+        )
     mean, spread = values.mean(0), values.std(0)
     mean = np.array([_rounded(number) for number in mean])
     spread = np.array([_rounded(number) if number > 10.0**-DIGITS else 1.0 for number in spread])
     model = LogisticRegression(C=PENALTY, max_iter=10_000, tol=1e-9)
-    model.fit(np.column_stack([(values - mean) / spread, time_terms(cases.step[chosen])]), learned)
+    model.fit(np.column_stack([(values - mean) / spread, early_verdict.time_terms(cases.step[chosen])]), learned)
     *weights, first, second = (_rounded(weight) for weight in model.coef_[0])
-    return Regression(
+    return early_verdict.Regression(
         intercept=_rounded(model.intercept_[0]),
         time=(first, second),
         features=tuple(
-            Feature(name=name, mean=float(m), scale=float(s), weight=weight)
+            early_verdict.Feature(name=name, mean=float(m), scale=float(s), weight=weight)
             for name, m, s, weight in zip(names, mean, spread, weights, strict=True)
         ),
     )
 
 
-def judge(regression: Regression, cases: Cases) -> Floats:
+def judge(regression: early_verdict.Regression, cases: Cases) -> Floats:
     """The chance that the regression gives to every case: (cases,)."""
     columns = [COLUMNS.index(feature.name) for feature in regression.features]
     return regression.chances(cases.values[:, columns], cases.step)
@@ -233,7 +218,7 @@ def stops(cases: Cases, chances: Floats, below: float) -> dict[int, int | None]:
         if not np.isnan(chance):
             by_run.setdefault(int(run), []).append((int(step), float(chance)))
     return {
-        run: given_up([step for step, _ in judged], [chance for _, chance in judged], below)
+        run: early_verdict.given_up([step for step, _ in judged], [chance for _, chance in judged], below)
         for run, judged in by_run.items()
     }
 
@@ -254,14 +239,14 @@ def judge_folds(cases: Cases) -> Floats:
     return np.where(fitting, judge_left_out(cases, folds, fitting), np.nan)
 
 
-def make_verdict(cases: Cases, *, preset: str, by: int) -> Verdict:
+def make_verdict(cases: Cases, *, preset: str, by: int) -> early_verdict.Verdict:
     """The verdict as it is shipped: fitted to the fitting half, its threshold chosen there."""
     judged = sorted({int(run) for run in cases.run[cases.of(cases.fitting)]})
-    return Verdict(
+    return early_verdict.Verdict(
         experiment="early-verdict",
         preset=preset,
         by=by,
-        steps=tuple(step for step in STEPS if step < by),
+        steps=tuple(step for step in early_verdict.STEPS if step < by),
         runs=len(judged),
         distributions=len({cases.distribution[run] for run in judged}),
         penalty=PENALTY,

@@ -1,15 +1,9 @@
 """The keyword task (P3 6.1), learned by the classifier of the texts family."""
 
-from typing import TYPE_CHECKING
-
 from attnlab.families.base import check_attention, check_batch
 from attnlab.families.keyword.spec import KeywordSpec
-from attnlab.families.texts.spec import ClassifierSpec
 from attnlab.protocols import Problem, RunSettings
 from attnlab.records import Spec
-
-if TYPE_CHECKING:
-    import torch
 
 TASKS = (KeywordSpec,)
 MODELS: tuple[type[Spec], ...] = ()
@@ -17,7 +11,7 @@ FITS = {"keyword": ("classifier",)}
 NUMERICS: dict[str, int] = {}
 
 
-def build(spec: RunSettings, device: "torch.device | str") -> Problem:
+def build(spec: RunSettings, device: str) -> Problem:
     """The problem of a run."""
     from attnlab.families.keyword.problem import KeywordProblem
 
@@ -26,6 +20,5 @@ def build(spec: RunSettings, device: "torch.device | str") -> Problem:
 
 def check(spec: RunSettings) -> None:
     """A ValueError where the settings of a run make no sense together."""
-    assert isinstance(spec.model, ClassifierSpec)
     check_batch(spec)
-    check_attention(spec, spec.model)
+    check_attention(spec)

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attnlab.data.text_batches import POSITIONS
+from attnlab.data.batch import POSITIONS
 from attnlab.families.base import BaseProblem
 from attnlab.families.keyword.spec import KeywordSpec
 from attnlab.families.keyword.task import KeywordBatch
@@ -24,12 +24,12 @@ ENOUGH = 10
 class KeywordProblem(BaseProblem):
     """Mean negative log-likelihood of the right classes of a fresh batch of sequences."""
 
-    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
+    def __init__(self, spec: RunSettings, device: str = "cpu") -> None:
         assert isinstance(spec.task, KeywordSpec)
         assert isinstance(spec.model, ClassifierSpec)
         assert spec.batch is not None
-        self.spec, self.device, self.batch = spec, device, spec.batch
-        self.task = spec.task.build()
+        super().__init__(spec, device)
+        self.batch, self.task = spec.batch, spec.task.build()
         names = tuple(str(word + 1) for word in range(self.task.words))
         self.model: Classifier = spec.model.build(names, 2, spec.init_seed).to(device)
         choose_trained(self.model, self.model.score_parameters(), spec.train)
@@ -62,7 +62,7 @@ def keyword_metrics(model: Classifier, batch: KeywordBatch) -> Row:
     in nats, of alpha and of beta by its sum over positions.
 
     The log-odds of P3 6.1, means over positive sequences whose keyword is not last, of which there are ``positives``
-    (``left_out``: the others): ``gamma_keyword`` at the keyword, ``gamma_after`` one behind it, ``gamma_last`` at the
+    (``left_out``: the others): ``gamma_keyword`` at the keyword, ``gamma_after`` one after it, ``gamma_last`` at the
     last position, ``gamma_mean`` over all positions; and ``gamma_first`` at the first one, where the keyword is not
     first either. NaN where there is no such sequence.
 
@@ -70,12 +70,10 @@ def keyword_metrics(model: Classifier, batch: KeywordBatch) -> Row:
     `attnlab.probes.mean_state`), fitted to two thirds of all sequences and tried on the rest; left out where those are
     fewer than ten for each word.
     """
-    told, alpha, gamma, means = _read(model, batch)
-    right = told.gather(1, batch.labels[:, None]).squeeze(1)
-    row = {
-        "loss": -float(right.double().mean()),
-        "accuracy": float((told.argmax(1) == batch.labels).double().mean()),
-    }
+    log_probabilities, alpha, gamma, means = _read(model, batch)
+    right = log_probabilities.gather(1, batch.labels[:, None])
+    hits = log_probabilities.argmax(1) == batch.labels
+    row = {"loss": -float(right.double().mean()), "accuracy": float(hits.double().mean())}
     positive = batch.labels == 1
     row |= _pointing(alpha[positive], gamma[positive], batch.position[positive])
     row |= _four(gamma[positive].double(), batch.position[positive])
@@ -95,8 +93,8 @@ def _read(model: Classifier, batch: KeywordBatch) -> tuple[Tensor, Tensor, Tenso
         h = model.encoder(batch.tokens[rows], lengths[rows], embedding=model.embedding).states
         seen = model.attend(h, lengths[rows], labels=batch.labels[rows])
         parts.append((seen.log_probabilities, seen.alpha, seen.gamma, h.mean(1)))
-    told, alpha, gamma, means = (torch.cat(column) for column in zip(*parts, strict=True))
-    return told, alpha, gamma, means
+    log_probabilities, alpha, gamma, means = (torch.cat(column) for column in zip(*parts, strict=True))
+    return log_probabilities, alpha, gamma, means
 
 
 def _pointing(alpha: Tensor, gamma: Tensor, position: Tensor) -> Row:

@@ -1,7 +1,7 @@
 """Finding a keyword (P3 6.1): a sequence is positive if and only if one word occurs in it.
 
 Words are 0 .. words-1, and word 0 is the keyword, the paper's "1". It occurs once in a positive sequence; all other
-positions hold other words, each as likely. So a bag of words tells the class, and the right position is known.
+positions hold other words, each as likely. So a bag of words says the class, and the right position is known.
 
 The paper draws all positions uniformly from all words, keeps sequences in which the keyword occurs at most once, and
 balances the classes by rejection. Among sequences with no keyword that leaves all sequences of the other words equally
@@ -26,7 +26,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True)
 class KeywordBatch:
-    """``tokens`` (batch, length). ``labels`` (batch,): 1 for positive. ``position`` (batch,): where the keyword stands,
+    """``tokens`` (batch, length). ``labels`` (batch,): 1 for positive. ``position`` (batch,): where the keyword is,
     -1 in negative sequences.
     """
 

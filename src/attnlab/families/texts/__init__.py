@@ -1,13 +1,8 @@
 """Labelled texts: an attention classifier (P3 2.4) and the bag-of-words proxy (P3 2.3) on a corpus."""
 
-from typing import TYPE_CHECKING
-
-from attnlab.families.base import check_attention, check_no_attention
+from attnlab.families.base import check_attention
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.protocols import Problem, RunSettings
-
-if TYPE_CHECKING:
-    import torch
 
 TASKS = (LabelledTextSpec,)
 MODELS = (ClassifierSpec, ProxySpec)
@@ -15,7 +10,7 @@ FITS = {"text": ("classifier", "proxy")}
 NUMERICS = {"classifier": 1, "proxy": 1}
 
 
-def build(spec: RunSettings, device: "torch.device | str") -> Problem:
+def build(spec: RunSettings, device: str) -> Problem:
     """The problem of a run."""
     from attnlab.families.texts.problem import ClassifierProblem, ProxyProblem
 
@@ -24,7 +19,4 @@ def build(spec: RunSettings, device: "torch.device | str") -> Problem:
 
 def check(spec: RunSettings) -> None:
     """A ValueError where the settings of a run make no sense together."""
-    if isinstance(spec.model, ClassifierSpec):
-        check_attention(spec, spec.model)
-    else:
-        check_no_attention(spec)
+    check_attention(spec)

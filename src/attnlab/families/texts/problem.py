@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attnlab.data.batch import Bags
+from attnlab.data.batch import Bags, padded
 from attnlab.data.labelled_text import Corpus
-from attnlab.data.text_batches import padded
 from attnlab.families.base import BaseProblem
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
@@ -47,22 +46,35 @@ def evaluated(corpus: Corpus, most: int) -> dict[str, Bags]:
     return {"valid": drawn(corpus.valid, "validation sample"), "train": drawn(corpus.train, "training sample")}
 
 
-class ClassifierProblem(BaseProblem):
+class TextProblem(BaseProblem):
     """Mean negative log-likelihood of the right classes of a batch of texts."""
 
-    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
+    def __init__(self, spec: RunSettings, device: str = "cpu") -> None:
         assert isinstance(spec.task, LabelledTextSpec)
+        super().__init__(spec, device)
+        self.corpus = spec.task.build()
+        self.texts = self.corpus.train
+        self.batch = len(self.texts) if spec.batch is None else spec.batch
+        self.evaluated = evaluated(self.corpus, spec.evaluation_batch)
+
+    def rows(self, step: int) -> Tensor:
+        """Which texts update number ``step`` sees."""
+        return drawn_rows(len(self.texts), self.batch, self.spec.data_seed, step)
+
+
+class ClassifierProblem(TextProblem):
+    """That of the attention classifier."""
+
+    def __init__(self, spec: RunSettings, device: str = "cpu") -> None:
         assert isinstance(spec.model, ClassifierSpec)
-        corpus = spec.task.build()
-        self.spec, self.device, self.texts = spec, device, corpus.train
-        self.batch = len(corpus.train) if spec.batch is None else spec.batch
-        self.evaluated = evaluated(corpus, spec.evaluation_batch)
-        self.model: Classifier = spec.model.build(corpus.words, len(corpus.classes), spec.init_seed).to(device)
+        super().__init__(spec, device)
+        words, classes = self.corpus.words, len(self.corpus.classes)
+        self.model: Classifier = spec.model.build(words, classes, spec.init_seed).to(device)
         choose_trained(self.model, self.model.score_parameters(), spec.train)
         self.uniform, self._fields = spec.model.attention == "uniform", None
 
     def loss(self, step: int) -> Tensor:
-        batch = padded(self.texts, drawn_rows(len(self.texts), self.batch, self.spec.data_seed, step))
+        batch = padded(self.texts, self.rows(step))
         self.model.train()
         seen = self.model(batch.tokens.to(self.device), batch.lengths.to(self.device))
         loss: Tensor = functional.nll_loss(seen.log_probabilities, batch.labels.to(self.device))
@@ -93,21 +105,17 @@ class ClassifierProblem(BaseProblem):
         return kept
 
 
-class ProxyProblem(BaseProblem):
-    """The same loss for the bag-of-words proxy."""
+class ProxyProblem(TextProblem):
+    """That of the bag-of-words proxy."""
 
-    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
-        assert isinstance(spec.task, LabelledTextSpec)
+    def __init__(self, spec: RunSettings, device: str = "cpu") -> None:
         assert isinstance(spec.model, ProxySpec)
-        corpus = spec.task.build()
-        self.spec, self.device, self.texts = spec, device, corpus.train
-        self.batch = len(corpus.train) if spec.batch is None else spec.batch
-        self.evaluated = evaluated(corpus, spec.evaluation_batch)
-        self.model: TextProxy = spec.model.build(len(corpus.words), len(corpus.classes), spec.init_seed).to(device)
+        super().__init__(spec, device)
+        words, classes = len(self.corpus.words), len(self.corpus.classes)
+        self.model: TextProxy = spec.model.build(words, classes, spec.init_seed).to(device)
 
     def loss(self, step: int) -> Tensor:
-        rows = drawn_rows(len(self.texts), self.batch, self.spec.data_seed, step)
-        texts = self.texts.select(rows).to(self.device)
+        texts = self.texts.select(self.rows(step)).to(self.device)
         return functional.nll_loss(self.model(texts.words, texts.offsets), texts.labels)
 
     @torch.no_grad()
@@ -115,10 +123,10 @@ class ProxyProblem(BaseProblem):
         """``loss`` and ``accuracy`` on the validation texts, the same with ``train_`` on the training sample."""
         row: Row = {}
         for split, texts in self.evaluated.items():
-            told = log_probabilities(self.model.text_scores(texts.words, texts.offsets))
+            predicted = log_probabilities(self.model.text_scores(texts.words, texts.offsets))
             name = "" if split == "valid" else "train_"
-            row[f"{name}loss"] = float(functional.nll_loss(told.double(), texts.labels))
-            row[f"{name}accuracy"] = float((told.argmax(1) == texts.labels).double().mean())
+            row[f"{name}loss"] = float(functional.nll_loss(predicted.double(), texts.labels))
+            row[f"{name}accuracy"] = float((predicted.argmax(1) == texts.labels).double().mean())
         return row
 
     @torch.no_grad()

@@ -10,8 +10,8 @@ from pydantic import Field
 from attnlab.data.altered import remove_keywords, shuffle_labels
 from attnlab.data.corpora import data_folder
 from attnlab.data.labelled_text import Corpus, load_corpus
+from attnlab.data.tokens import VocabularyRule
 from attnlab.data.vectors import read_vectors
-from attnlab.data.vocabulary import VocabularyRule
 from attnlab.errors import UsageError
 from attnlab.models.classifier import Classifier, TextAttention, TextScore
 from attnlab.models.proxy import TextProxy

@@ -1,12 +1,7 @@
 """Topic words (P1): bags of words and a classifier with attention, on P1's synthetic task and on SST."""
 
-from typing import TYPE_CHECKING
-
 from attnlab.families.topics.spec import SstSpec, TopicModelSpec, TopicsSpec
 from attnlab.protocols import Problem, RunSettings
-
-if TYPE_CHECKING:
-    import torch
 
 TASKS = (TopicsSpec, SstSpec)
 MODELS = (TopicModelSpec,)
@@ -14,7 +9,7 @@ FITS = {"topics": ("topic",), "sst": ("topic",)}
 NUMERICS = {"topic": 4}
 
 
-def build(spec: RunSettings, device: "torch.device | str") -> Problem:
+def build(spec: RunSettings, device: str) -> Problem:
     """The problem of a run."""
     from attnlab.families.topics.problem import SstProblem, TopicProblem
 

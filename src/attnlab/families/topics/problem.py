@@ -11,24 +11,23 @@ from attnlab.data.batch import Bags
 from attnlab.families.base import BaseProblem
 from attnlab.families.topics.spec import SstSpec, TopicModelSpec, TopicsSpec
 from attnlab.families.topics.task import Split, split
-from attnlab.models.bag_attention import BagIndex, FoundLoss, bag_sum, index_bags
+from attnlab.models.bag_attention import BagIndex, LossWithGradients, bag_sum, index_bags
 from attnlab.models.topic import TopicModel, mean_loss, one_hot
 from attnlab.models.trained import choose_trained
 from attnlab.protocols import Row, RunSettings
 from attnlab.seeds import numpy_generator
 
 QUANTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
-"""Percentiles of the non-topic words' scores and norms that an evaluation tells."""
+"""Percentiles of the non-topic words' scores and norms that an evaluation has."""
 
 
 class BagProblem(BaseProblem):
     """P1's classifier on bags of words: mean cross-entropy over all training sentences, or over drawn ones."""
 
-    def __init__(
-        self, spec: RunSettings, data: Split, vocabulary: int, classes: int, device: torch.device | str
-    ) -> None:
+    def __init__(self, spec: RunSettings, data: Split, vocabulary: int, classes: int, device: str) -> None:
         assert isinstance(spec.model, TopicModelSpec)
-        self.spec, self.device, self.vocabulary = spec, device, vocabulary
+        super().__init__(spec, device)
+        self.vocabulary = vocabulary
         self.model: TopicModel = spec.model.build(vocabulary, classes, spec.init_seed).to(device)
         key, query, embedding = self.model.key, self.model.query, self.model.embedding
         frozen = [query] * (not spec.model.train_query) + [embedding] * (not spec.model.train_embedding)
@@ -41,7 +40,7 @@ class BagProblem(BaseProblem):
             self._index(bags) if len(bags) else None for bags in (self.valid_bags, self.test_bags)
         )
 
-    def loss(self, step: int) -> Tensor | FoundLoss:
+    def loss(self, step: int) -> Tensor | LossWithGradients:
         bags, index, right = self.train_bags, self.train_index, self.train_right
         if self.spec.batch is not None:
             generator = numpy_generator(self.spec.data_seed, "training", step)
@@ -62,7 +61,7 @@ class BagProblem(BaseProblem):
 class TopicProblem(BagProblem):
     """On P1's synthetic task, where topic words are known."""
 
-    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
+    def __init__(self, spec: RunSettings, device: str = "cpu") -> None:
         assert isinstance(spec.task, TopicsSpec)
         self.task = spec.task.build(spec.data_seed)
         data = split(self.task.draw(spec.task.sentences, numpy_generator(spec.data_seed, "sentences")))
@@ -79,9 +78,9 @@ class TopicProblem(BagProblem):
 
 
 class SstProblem(BagProblem):
-    """On the Stanford Sentiment Treebank, where every word may be one that tells the class."""
+    """On the Stanford Sentiment Treebank, where every word may be one that the class depends on."""
 
-    def __init__(self, spec: RunSettings, device: torch.device | str = "cpu") -> None:
+    def __init__(self, spec: RunSettings, device: str = "cpu") -> None:
         assert isinstance(spec.task, SstSpec)
         corpus = spec.task.build()
         super().__init__(spec, corpus.split, len(corpus.words), corpus.classes, device)
@@ -160,8 +159,8 @@ def topic_metrics(model: TopicModel, bags: BagIndex, labels: Tensor, topic: Topi
     }
     for name, values in (("score", scores), ("norm", norms)):
         row |= {f"{name}_{word}": value for word, value in enumerate(values[: topic.count].tolist())}
-        told = np.percentile(values[topic.count :].cpu().numpy(), QUANTILES)
-        row |= {f"other_{name}_{rank}": value for rank, value in zip(QUANTILES, told, strict=True)}
+        ranked = np.percentile(values[topic.count :].cpu().numpy(), QUANTILES)
+        row |= {f"other_{name}_{rank}": value for rank, value in zip(QUANTILES, ranked, strict=True)}
     return {name: float(value) for name, value in row.items()}
 
 

@@ -1,8 +1,8 @@
-"""Topics: one word of a sentence tells its class, the others are noise (P1 3).
+"""Topics: one word of a sentence gives its class, the others are noise (P1 3).
 
 Each sentence is a bag of words: a topic word drawn from the set T_y of its topic y, and m non-topic words drawn from a
 dictionary Theta that has none of them. With a dictionary much larger than the sets, a topic word is far more frequent
-than any other word, and nothing else tells them apart beforehand.
+than any other word, and nothing else distinguishes them beforehand.
 
 Topic words have the ids 0 .. |T|-1 in the order of their sets; the dictionary follows.
 """
@@ -84,11 +84,6 @@ class TopicTask:
     def names(self) -> list[str]:
         """The topic words' names in the order of their ids."""
         return [word for words in self.topics for word in words]
-
-    @property
-    def topic_of(self) -> list[int]:
-        """The topic of each topic word."""
-        return [topic for topic, words in enumerate(self.topics) for _ in words]
 
     def draw(self, count: int, rng: np.random.Generator) -> Bags:
         """``count`` independent sentences, their words in random order."""
