@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 from tests.lab.drawn import drawn
-from tests.lab.measured import after, verdicts
+from tests.lab.ended import after, verdicts
 
 from attnlab.errors import UsageError
 from attnlab.experiments.gated_toy import experiment as gated_toy
