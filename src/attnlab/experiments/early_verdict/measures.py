@@ -142,12 +142,8 @@ def reliability(judged: Judged, chosen: Mask) -> Table:
         inside = place == number
         if inside.any():
             count, n = int(learned[inside].sum()), int(inside.sum())
-            row: dict[str, object] = {
-                "from": number / BINS,
-                "to": (number + 1) / BINS,
-                "cases": n,
-                "chance": float(chance[inside].mean()),
-            }
+            row: dict[str, object] = {"from": number / BINS, "to": (number + 1) / BINS, "cases": n}
+            row["chance"] = float(chance[inside].mean())
             table.append(row | {"learned": count / n, **low_high(wilson(count, n))})
     return table
 

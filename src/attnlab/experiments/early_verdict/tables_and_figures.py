@@ -8,23 +8,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.early_verdict.measures import (
-    EARLIEST,
-    EARLY,
-    LEFT_OUT,
-    OTHER_HALF,
-    Evidence,
-    Judged,
-    area,
-    brier,
-    calibration_error,
-    lead,
-    make_judged,
-    mean_area,
-    reliability,
-    stop_row,
-    sure_at,
-)
+from attnlab.experiments.early_verdict import measures
+from attnlab.experiments.early_verdict.measures import EARLIEST, EARLY, LEFT_OUT, OTHER_HALF, Evidence, Judged
 from attnlab.families.copying.early_verdict import Verdict
 from attnlab.families.copying.verdict_fit import THRESHOLDS, Mask, case_table, judge_folds, stops
 from attnlab.lab.experiment import Table
@@ -62,7 +47,7 @@ def area_table(evidence: Evidence) -> Table:
             for pairs, paired in PAIRS.items():
                 row = {"judged": way, "features": features, "step": step, "pairs": pairs}
                 row |= counted(judged.outcomes(judged.at(step), paired=paired))
-                table.append(row | estimate_of(area(judged, step, paired=paired)))
+                table.append(row | estimate_of(measures.area(judged, step, paired=paired)))
     return table
 
 
@@ -81,7 +66,7 @@ def difference_table(evidence: Evidence) -> Table:
     ways = dict.fromkeys(way for way, _ in evidence.judged)
     names = dict.fromkeys(features for _, features in evidence.judged)
     for way, (pairs, paired) in product(ways, PAIRS.items()):
-        areas = {name: mean_area(evidence.judged[way, name], EARLIEST, paired=paired) for name in names}
+        areas = {name: measures.mean_area(evidence.judged[way, name], EARLIEST, paired=paired) for name in names}
         for first, second in combinations(names, 2):
             row = {"judged": way, "pairs": pairs, "features": first, "less": second}
             table.append(row | estimate_of(areas[first] - areas[second]))
@@ -107,7 +92,7 @@ def calibration_table(evidence: Evidence) -> Table:
             continue
         share = float(judged.cases.outcome()[chosen].mean())
         row |= {"cases": int(chosen.sum()), "mean_chance": float(judged.chance[chosen].mean()), "learned": share}
-        for what, measure in (("error", calibration_error), ("brier", brier)):
+        for what, measure in (("error", measures.calibration_error), ("brier", measures.brier)):
             row |= {f"{what}_{name}": number for name, number in estimate_of(measure(judged, chosen)).items()}
         table.append(row | {"brier_of_share": share * (1 - share)})
     return table
@@ -115,7 +100,11 @@ def calibration_table(evidence: Evidence) -> Table:
 
 def reliability_table(evidence: Evidence) -> Table:
     """What was said and what came, in ten bins."""
-    return [{**names, **row} for names, judged, chosen in calibrated(evidence) for row in reliability(judged, chosen)]
+    return [
+        {**names, **row}
+        for names, judged, chosen in calibrated(evidence)
+        for row in measures.reliability(judged, chosen)
+    ]
 
 
 def family_table(evidence: Evidence) -> Table:
@@ -132,18 +121,18 @@ def family_table(evidence: Evidence) -> Table:
         chosen = here.at(step)
         elsewhere = replace(here, chance=np.where(fitted_to, np.nan, here.chance))
         row = {"family": family, "step": step, **counted(here.outcomes(chosen))}
-        row |= {"mean_chance": mean(here.chance[chosen]), **estimate_of(area(here, step))}
-        table.append(row | {"other_seeds": estimate_of(area(elsewhere, step))["value"]})
+        row |= {"mean_chance": mean(here.chance[chosen]), **estimate_of(measures.area(here, step))}
+        table.append(row | {"other_seeds": estimate_of(measures.area(elsewhere, step))["value"]})
     return table
 
 
 def stop_table(evidence: Evidence) -> Table:
     """What giving up does with every threshold: on the fitting half, where one is chosen, and on the others."""
     verdict = evidence.verdict
-    ways = {"the fitting half, by folds": make_judged(evidence.cases, judge_folds(evidence.cases))}
+    ways = {"the fitting half, by folds": measures.make_judged(evidence.cases, judge_folds(evidence.cases))}
     ways |= {way: evidence.judged[way, "all"] for way in (OTHER_HALF, LEFT_OUT)}
     return [
-        {"judged": way, "chosen": below == verdict.give_up_below, **stop_row(judged, below, verdict.by)}
+        {"judged": way, "chosen": below == verdict.give_up_below, **measures.stop_row(judged, below, verdict.by)}
         for way, judged in ways.items()
         for below in THRESHOLDS
     ]
@@ -152,10 +141,10 @@ def stop_table(evidence: Evidence) -> Table:
 def run_table(evidence: Evidence) -> Table:
     """A row for each run of the other half: how it ended, when the verdict was sure of it, when it is given up."""
     judged, names = evidence.judged[OTHER_HALF, "all"], ("distribution", "family", "seed", "learned_at", "accuracy_at")
-    sure, ended = sure_at(judged), stops(judged.cases, judged.chance, evidence.verdict.give_up_below)
+    sure, ended = measures.sure_at(judged), stops(judged.cases, judged.chance, evidence.verdict.give_up_below)
     return [
         {name: getattr(run, name) for name in names}
-        | {"sure_at": sure[place], "lead": lead(run, sure[place]), "given_up_at": ended[place]}
+        | {"sure_at": sure[place], "lead": measures.lead(run, sure[place]), "given_up_at": ended[place]}
         for place, run in enumerate(evidence.runs)
         if place in sure
     ]
