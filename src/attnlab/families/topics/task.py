@@ -106,8 +106,7 @@ class TopicTask:
         # Random keys, largest where a topic has no further word: the smallest keys are a draw without replacement.
         keys = rng.random((len(labels), sizes.max()))
         keys[np.arange(sizes.max()) >= sizes[labels, None]] = 2.0
-        chosen: Words = first[labels, None] + np.argsort(keys, axis=1)[:, : self.per_sentence]
-        return chosen
+        return np.asarray(first[labels, None] + np.argsort(keys, axis=1)[:, : self.per_sentence])
 
     def _others(self, numbers: Words, rng: np.random.Generator) -> Words:
         if self.replace:
