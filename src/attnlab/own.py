@@ -14,17 +14,17 @@ def find_own(name: str) -> Any:
     module, _, attribute = name.partition(":")
     _source(name)
     try:
-        found = importlib.import_module(module)
+        imported = importlib.import_module(module)
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        raise UsageError(f"The module {module!r} of {name!r} cannot be imported ({told}).") from None
-    if not hasattr(found, attribute):
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(f"The module {module!r} of {name!r} cannot be imported ({reason}).") from None
+    if not hasattr(imported, attribute):
         raise UsageError(f"The module {module!r} has no {attribute!r}; {name!r} should name what it defines.")
-    return getattr(found, attribute)
+    return getattr(imported, attribute)
 
 
 def own_content(name: str) -> str:
-    """16 digits that stand for the text of the module that ``module:name`` lies in."""
+    """16 digits that stand for the text of the module that ``module:name`` is in."""
     return sha256(_source(name).read_bytes()).hexdigest()[:16]
 
 
@@ -33,11 +33,9 @@ def _source(name: str) -> Path:
     if not module or not attribute.isidentifier():
         raise UsageError(f"{name!r} does not name code of your own; write module:name, such as my_tasks:Sorting.")
     try:
-        found = find_spec(module)
+        spec = find_spec(module)
     except (ImportError, ValueError):
-        found = None
-    if found is None or found.origin is None or not Path(found.origin).is_file():
-        raise UsageError(
-            f"There is no module {module!r} for {name!r}; it lies in this folder, or where PYTHONPATH says."
-        )
-    return Path(found.origin)
+        spec = None
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise UsageError(f"There is no module {module!r} for {name!r}; it is in this folder, or where PYTHONPATH says.")
+    return Path(spec.origin)

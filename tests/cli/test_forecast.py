@@ -68,7 +68,7 @@ def test_a_label_with_one_text_is_told(tmp_path, monkeypatch):
     told = json.loads(got.stdout)
     assert told["notes"] == [
         "a.csv: 13 rows without words or label are left out (rows 3, 6, 9, 12, 15, ...).",
-        "a.csv: 1 label ('[red]rare' in row 37) has one text only, so nothing is told about it.",
+        "a.csv: 1 label ('[red]rare' in row 37) has one text only, so nothing is said about it.",
         "Rows are counted without the header: row 1 is the first below it.",
     ]
     assert " ".join(told["notes"]) == " ".join(got.stderr.split())
@@ -77,7 +77,7 @@ def test_a_label_with_one_text_is_told(tmp_path, monkeypatch):
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     assert json.loads(CliRunner().invoke(app, ["forecast", "a.jsonl", "--json"]).stdout)["notes"] == [
         "a.jsonl: 7 labels ('10' in row 11, '11' in row 12, '12' in row 13, '13' in row 14, '14' in row 15, ...) have "
-        "one text only, so nothing is told about them."
+        "one text only, so nothing is said about them."
     ]
 
 

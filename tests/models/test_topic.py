@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from attnlab.errors import UsageError
-from attnlab.models.bag_attention import NARROW, BagAttention, FoundLoss, bag_sum, bag_sums, index_bags
+from attnlab.models.bag_attention import NARROW, BagAttention, LossWithGradients, bag_sum, bag_sums, index_bags
 from attnlab.models.topic import Narrow, TopicModel, make_classifier, mean_loss, one_hot
 
 WORDS = 11
@@ -88,7 +88,7 @@ def test_the_loss_of_layers_in_one_pass_is_that_of_their_parts(sentences, seed, 
         right = one_hot(labels, 3).double()
         for _ in range(2):
             loss = model.mean_loss(bags, labels, right) if whole else mean_loss(model(bags).log_probabilities, labels)
-            assert isinstance(loss, FoundLoss) == whole
+            assert isinstance(loss, LossWithGradients) == whole
             loss.backward()
         gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
         assert gradients.keys() == {name for name, p in model.named_parameters() if p.requires_grad}
@@ -105,7 +105,7 @@ def test_a_classifier_of_other_parts_is_trained_part_by_part():
     ):
         model = TopicModel(WORDS, classifier, size=4, embedding_std=1.0)
         loss = model.mean_loss(bags, labels, one_hot(labels, 3))
-        assert not isinstance(loss, FoundLoss)
+        assert not isinstance(loss, LossWithGradients)
         torch.testing.assert_close(loss, mean_loss(model(bags).log_probabilities, labels))
 
 

@@ -159,9 +159,6 @@ def load_file(
     return _cached(content_key(files, RULES, unicodedata.unidata_version, *settings), build)
 
 
-# --- From texts to word ids ---------------------------------------------------------------------------------------
-
-
 def _build(
     name: str,
     classes: tuple[str, ...],
@@ -230,9 +227,6 @@ def _by_permutation(known: Known) -> Split:
         return held_out
 
     return split
-
-
-# --- The cache ----------------------------------------------------------------------------------------------------
 
 
 def _cached(key: str, build: Callable[[], Corpus]) -> Corpus:

@@ -41,6 +41,12 @@ def parse_groups(groups: str | Mapping[str, str] | None) -> dict[str, str] | Non
     return dict(pairs)
 
 
+def check_groups(path: Path, column: str, grouping: Mapping[str, str], there: set[str]) -> None:
+    """Refuse a label in the groups that is not ``there``."""
+    if missing := [one for one in grouping if one not in there]:
+        raise UsageError(f"{path} has no label {missing[0]!r} in its column {column!r}; its labels are {few(there)}.")
+
+
 def read_own(
     path: Path, text: str, label: str, grouping: Mapping[str, str] | None, valid: Path | None
 ) -> tuple[tuple[str, ...], Raw]:
@@ -52,8 +58,7 @@ def read_own(
         raise UsageError(f"{path} {what} in its column {label!r}; two or more classes are needed.")
     if grouping is None:
         grouping = {one: one for one in _in_order(there)}
-    elif missing := [one for one in grouping if one not in there]:
-        raise UsageError(f"{path} has no label {missing[0]!r} in its column {label!r}; its labels are {few(there)}.")
+    check_groups(path, label, grouping, there)
     classes = tuple(dict.fromkeys(grouping.values()))
     train, notes = _part(path, texts, labels, classes, grouping)
     if valid is None:

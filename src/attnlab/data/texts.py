@@ -8,7 +8,6 @@ left out, and the notes say which; rows are counted from 1 without the header.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from attnlab.data.labelled_file import read_columns
-from attnlab.data.own_file import SHOWN, count_rows, explain_rows, few, parse_groups
+from attnlab.data.own_file import SHOWN, check_groups, count_rows, explain_rows, parse_groups
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
 from attnlab.files import as_path
@@ -61,7 +60,7 @@ class LabelledTexts:
             named = ", ".join(first) + ", ..." * (len(once) > SHOWN)
             noun, have, them = ("label", "has", "it") if len(once) == 1 else ("labels", "have", "them")
             notes.append(
-                f"{self.path.name}: {len(once)} {noun} ({named}) {have} one text only, so nothing is told about {them}."
+                f"{self.path.name}: {len(once)} {noun} ({named}) {have} one text only, so nothing is said about {them}."
             )
         return explain_rows(notes, self.path)
 
@@ -89,15 +88,12 @@ def read_texts(
     texts, labels = read_columns(path, [text, label])
     words = pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_lower(texts), _NO_WORD, " "))
     labels = pc.utf8_trim_whitespace(labels)
-    whole = _mask(pc.and_(pc.not_equal(words, ""), pc.not_equal(labels, "")))
+    whole = np.asarray(pc.and_(pc.not_equal(words, ""), pc.not_equal(labels, "")))
     mapped = np.ones(len(whole), dtype=bool)
     if grouping is not None:
         names = labels.to_pylist()
         there = set(names) - {""}
-        if missing := [one for one in grouping if one not in there]:
-            raise UsageError(
-                f"{path} has no label {missing[0]!r} in its column {label!r}; its labels are {few(there)}."
-            )
+        check_groups(path, label, grouping, there)
         mapped = np.array([name in grouping for name in names], dtype=bool)
         labels = pa.array([grouping.get(name, "") for name in names], pa.large_string())
     used = whole & mapped
@@ -107,21 +103,11 @@ def read_texts(
     return LabelledTexts(_paired(words.filter(pa.array(used)), labels.filter(pa.array(used))), left_out, path, unmapped)
 
 
-def _mask(values: Any) -> NDArray[np.bool_]:
-    mask: NDArray[np.bool_] = values.to_numpy(zero_copy_only=False)
-    return mask
-
-
 def _paired(texts: pa.Array, labels: pa.Array) -> SentencePairs:
     """Words between single blanks, and labels, as ids."""
     split = pc.split_pattern(texts, " ")
-    words, names = split.flatten().dictionary_encode(), labels.dictionary_encode()
-    offsets: Any = split.offsets.to_numpy().astype(np.int64)
-    return SentencePairs(
-        words.indices.to_numpy().astype(np.int32),
-        offsets - offsets[0],
-        names.indices.to_numpy().astype(np.int32),
-        np.arange(len(names) + 1, dtype=np.int64),
-        words.dictionary.to_pylist(),
-        names.dictionary.to_pylist(),
-    )
+    encoded = [column.dictionary_encode() for column in (split.flatten(), labels)]
+    words, names = (column.indices.to_numpy().astype(np.int32) for column in encoded)
+    offsets = split.offsets.to_numpy().astype(np.int64)
+    vocabularies = (column.dictionary.to_pylist() for column in encoded)
+    return SentencePairs(words, offsets - offsets[0], names, np.arange(len(names) + 1, dtype=np.int64), *vocabularies)

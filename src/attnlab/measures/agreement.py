@@ -26,6 +26,7 @@ from attnlab.measures.ragged import (
     padded_blocks,
     surely_finite,
 )
+from attnlab.stats.bootstrap import divided
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +95,7 @@ def random_baseline(lengths: NDArray[np.int64], share: float = 0.05) -> NDArray[
     Shuffling puts every position at every rank equally often, whatever ties there are, so nothing has to be drawn.
     NaN for a row without positions.
     """
-    top = top_count(lengths, share)
-    baseline = np.full(len(lengths), np.nan)
-    np.divide(top, lengths, out=baseline, where=lengths > 0)
-    return baseline
+    return divided(top_count(lengths, share), lengths)
 
 
 def released_baseline(v: ScoreField, share: float = 0.05) -> NDArray[np.float64]:

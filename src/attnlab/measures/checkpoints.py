@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnlab.errors import UsageError
 from attnlab.seeds import numpy_generator
-from attnlab.stats.bootstrap import grouped_sums
+from attnlab.stats.bootstrap import divided, grouped_sums
 
 
 @dataclass(frozen=True)
@@ -48,32 +48,22 @@ def best_checkpoint(
     size = sums.shape[1]
     if size < 2:
         raise UsageError("Choosing a checkpoint on a held part needs at least two rows or groups.")
-    means = _means(sums.sum(axis=1), counts.sum(axis=1))
+    means = divided(sums.sum(axis=1), counts.sum(axis=1))
     best = int(np.nanargmax(means))
 
     order = np.argsort(numpy_generator(seed, "halves").random((splits, size)), axis=1)
     one = (order < size // 2).astype(np.float64)  # (splits, groups): exactly half of them
-    halves = [_means(half @ sums.T, half @ counts.T) for half in (one, 1 - one)]  # (splits, checkpoints) each
+    halves = [divided(half @ sums.T, half @ counts.T) for half in (one, 1 - one)]  # (splits, checkpoints) each
     readings = np.concatenate([_read(*halves), _read(*halves[::-1])])
     if np.isnan(readings).all():
         raise UsageError("No half of the rows has a defined agreement at the checkpoint that the other half chose.")
     return BestCheckpoint(best, float(means[best]), float(np.nanmean(readings)))
 
 
-def _means(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    means = np.full(sums.shape, np.nan)
-    np.divide(sums, counts, out=means, where=counts > 0)
-    return means
-
-
 def _read(choosing: NDArray[np.float64], reading: NDArray[np.float64]) -> NDArray[np.float64]:
     """Of each split the reading of the checkpoint that its other half likes best: ``(splits,)``."""
     chosen = np.where(np.isnan(choosing), -np.inf, choosing).argmax(axis=1)
-    read: NDArray[np.float64] = reading[np.arange(len(reading)), chosen]
-    return read
-
-
-# --- one split in half, text by text
+    return np.asarray(reading[np.arange(len(reading)), chosen])
 
 
 def first_half(texts: int) -> NDArray[np.bool_]:
@@ -85,14 +75,12 @@ def first_half(texts: int) -> NDArray[np.bool_]:
 
 def best_steps(values: NDArray[np.float64], texts: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Each pair's best evaluation on these texts: (pairs,) from (pairs, steps, texts)."""
-    best: NDArray[np.int64] = values[:, :, texts].mean(axis=2).argmax(axis=1)
-    return best
+    return np.asarray(values[:, :, texts].mean(axis=2).argmax(axis=1))
 
 
 def at_steps(values: NDArray[np.float64], steps: NDArray[np.int64], texts: NDArray[np.bool_]) -> NDArray[np.float64]:
     """These texts' values where each pair is read at its own step, mean over pairs: (texts,)."""
-    read: NDArray[np.float64] = values[np.arange(len(values)), steps][:, texts].mean(axis=0)
-    return read
+    return np.asarray(values[np.arange(len(values)), steps][:, texts].mean(axis=0))
 
 
 def read_on_second_half(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
@@ -49,8 +49,7 @@ def agreement(
 
     ``u`` and ``v`` are score fields, as probes return them, or arrays: flat, rows one after the other, or padded,
     ``(rows, longest row)``. ``lengths (rows,)`` says how many positions each row of an array has; padded arrays without
-    it are full. ``groups (rows,)``: which rows are drawn
-    together for the interval, such as the output words of one sentence.
+    it are full. ``groups (rows,)``: which rows are drawn together for the interval, such as those of one sentence.
 
     >>> measured = agreement([0.1, 0.7, 0.2, 0.5, 0.5], [1, 3, 2, 1, 0], lengths=[3, 2])
     >>> measured.expected, round(measured.baseline, 4), measured.tau_rows
@@ -89,10 +88,10 @@ def _field(scores: ArrayLike | ScoreField, lengths: ArrayLike | None, name: str)
         raise UsageError(f"{name} is flat or (rows, longest row), not an array of shape {values.shape}.")
     if lengths is None and values.ndim == 1:
         raise UsageError(f"{name} is flat, so lengths must say how many positions each row has.")
-    if lengths is None:
-        counts = np.full(len(values), values.shape[1], dtype=np.int64)
-    else:
-        counts = _counts(lengths)
+    counts = np.full(len(values), values.shape[-1]) if lengths is None else np.asarray(lengths)
+    if counts.ndim != 1 or not (np.issubdtype(counts.dtype, np.integer) or counts.size == 0) or (counts < 0).any():
+        raise UsageError("lengths is a flat list of whole numbers from 0 upwards, one for each row.")
+    counts = counts.astype(np.int64)
     if values.ndim == 2:
         if len(counts) != len(values):
             raise UsageError(f"lengths names {len(counts)} rows, but {name} has {len(values)}.")
@@ -103,10 +102,3 @@ def _field(scores: ArrayLike | ScoreField, lengths: ArrayLike | None, name: str)
     elif counts.sum() != len(values):
         raise UsageError(f"The lengths add up to {counts.sum()} positions, but {name} has {len(values)} values.")
     return ScoreField(values, np.concatenate([[0], np.cumsum(counts)]))
-
-
-def _counts(lengths: ArrayLike) -> NDArray[np.int64]:
-    counts = np.asarray(lengths)
-    if counts.ndim != 1 or not (np.issubdtype(counts.dtype, np.integer) or counts.size == 0) or (counts < 0).any():
-        raise UsageError("lengths is a flat list of whole numbers from 0 upwards, one for each row.")
-    return counts.astype(np.int64)

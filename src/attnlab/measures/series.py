@@ -13,7 +13,7 @@ from attnlab.fields import ScoreField
 from attnlab.measures.agreement import top_agreement
 from attnlab.measures.checkpoints import best_checkpoint
 from attnlab.measures.tau import kendall_tau
-from attnlab.stats.bootstrap import Floats, interval_over_examples, interval_over_seeds
+from attnlab.stats.bootstrap import Floats, divided, interval_over_examples, interval_over_seeds
 
 MEASURES = ("expected", "released", "tau")
 """A with ties broken at random, A by the released code's rule, Kendall's tau-b."""
@@ -38,8 +38,7 @@ class Series:
 
     def curve(self, measure: str = "expected") -> Floats:
         """Mean over texts: (pairs, steps)."""
-        curve: Floats = np.nanmean(self.values[measure], axis=2)
-        return curve
+        return np.asarray(np.nanmean(self.values[measure], axis=2))
 
     def best(self, measure: str = "expected") -> list[int]:
         """Which evaluation is each pair's best: the paper reports the largest agreement over evaluations (A.7)."""
@@ -88,6 +87,4 @@ def compared(u: ScoreField, v: ScoreField) -> dict[str, Floats]:
 def mean_over_pairs(values: Floats) -> Floats:
     """``(pairs, ...)`` to (...): the mean of what is defined, NaN where nothing is."""
     defined = ~np.isnan(values)
-    mean: Floats = np.full(values.shape[1:], np.nan)
-    np.divide(np.where(defined, values, 0).sum(0), defined.sum(0), out=mean, where=defined.any(axis=0))
-    return mean
+    return divided(np.where(defined, values, 0).sum(0), defined.sum(0))

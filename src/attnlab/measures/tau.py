@@ -107,8 +107,7 @@ def _within_tiles(rank: NDArray[np.int64], tiles: int, size: int) -> NDArray[np.
     for i in range(size - 1):
         greater = side_by_side[i] > side_by_side[i + 1 :]
         counts += np.add.reduce(greater.view(np.uint8), axis=0, dtype=np.uint8)
-    discordant: NDArray[np.int64] = counts.reshape(rows, tiles).sum(axis=1)
-    return discordant
+    return np.asarray(counts.reshape(rows, tiles).sum(axis=1))
 
 
 def _between_tiles(place: NDArray[np.int64], rank: NDArray[np.int64], size: int) -> NDArray[np.int64]:

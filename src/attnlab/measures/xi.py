@@ -114,5 +114,4 @@ def _mean_over_runs(values: ArrayLike, steps: int, name: str) -> NDArray[np.floa
         )
     if not np.isfinite(array).all():
         raise UsageError(f"xi needs finite numbers; its {name} has one that is not.")
-    mean: NDArray[np.float64] = array.mean(axis=0)
-    return mean
+    return np.asarray(array.mean(axis=0))

@@ -106,7 +106,7 @@ class BagAttention(torch.autograd.Function):
         return *_gradients(gradients[0].contiguous(), values, weights, normaliser, context, ctx.bags), None
 
 
-class FoundLoss:
+class LossWithGradients:
     """A loss together with its gradients. It is used as a tensor's is: `backward` hands them out."""
 
     def __init__(self, value: Tensor, gradients: Mapping[Tensor, Tensor]) -> None:
@@ -130,7 +130,7 @@ def layered_bag_loss(
     layers: Sequence[nn.Linear],
     bags: BagIndex,
     right: Tensor,
-) -> FoundLoss:
+) -> LossWithGradients:
     """Mean negative log-likelihood of linear layers with ReLU between them over bag attention, there and back at once.
 
     With p the softmax of the last layer and y = ``right`` (topics, sentences) the right classes as ones and zeros, the
@@ -185,7 +185,7 @@ def layered_bag_loss(
         gradients[key] = torch.outer(by_scores, query)
     if query.requires_grad:
         gradients[query] = key.T @ by_scores
-    return FoundLoss(
+    return LossWithGradients(
         loss, {parameter: gradient for parameter, gradient in gradients.items() if parameter.requires_grad}
     )
 

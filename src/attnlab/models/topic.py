@@ -19,7 +19,7 @@ from attnlab.models.bag_attention import (
     NARROW,
     BagAttention,
     BagIndex,
-    FoundLoss,
+    LossWithGradients,
     attend_tokens,
     layered_bag_loss,
     weights_in_bags,
@@ -122,7 +122,7 @@ class TopicModel(nn.Module):
             log_probabilities, context, weights_in_bags(scores, bags) if attention else None, lexical
         )
 
-    def mean_loss(self, bags: BagIndex, labels: Tensor, right: Tensor) -> Tensor | FoundLoss:
+    def mean_loss(self, bags: BagIndex, labels: Tensor, right: Tensor) -> Tensor | LossWithGradients:
         """Mean negative log-likelihood of ``labels`` (sentences,), which ``right`` is as `one_hot` has them."""
         layers = _layers_of(self.classifier) if self.below is None else None
         if layers is None or self.embedding.shape[1] > NARROW:

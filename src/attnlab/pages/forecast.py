@@ -11,28 +11,28 @@ from attnlab.pages.page import Section, write_page
 from attnlab.theory.forecast import LIKELY, WEAK, Forecast, WordForecast
 
 
-def write_forecast(folder: Path, told: Forecast, name: str) -> list[Path]:
+def write_forecast(folder: Path, forecast: Forecast, name: str) -> list[Path]:
     """Write ``forecast.html`` and ``forecast.json`` into ``folder``; ``name`` says what was forecast."""
     folder.mkdir(parents=True, exist_ok=True)
-    return [save_forecast(folder / file, told, name) for file in ("forecast.html", "forecast.json")]
+    return [save_forecast(folder / file, forecast, name) for file in ("forecast.html", "forecast.json")]
 
 
-def save_forecast(path: Path, told: Forecast, name: str) -> Path:
+def save_forecast(path: Path, forecast: Forecast, name: str) -> Path:
     """Write one file, a page (.html) or all numbers (.json)."""
     if path.suffix.lower() == ".html":
-        write_page(path, f"Forecast for {name}", told.sentence, sections(told))
+        write_page(path, f"Forecast for {name}", forecast.sentence, sections(forecast))
     elif path.suffix.lower() == ".json":
-        numbers = json.dumps({"data": name, **told.to_json()}, indent=2, ensure_ascii=False)
+        numbers = json.dumps({"data": name, **forecast.to_json()}, indent=2, ensure_ascii=False)
         write_atomically(path, numbers.encode("utf-8"))
     else:
         raise UsageError(f"A forecast is saved as .html (a page) or .json (its numbers), not as {path.name!r}.")
     return path
 
 
-def sections(told: Forecast) -> list[Section]:
+def sections(forecast: Forecast) -> list[Section]:
     """What the page says, from top to bottom."""
-    outputs = "labels" if told.kind == "labels" else "output words"
-    word = "input word" if told.kind == "labels" else "output word"
+    outputs = "labels" if forecast.kind == "labels" else "output words"
+    word = "input word" if forecast.kind == "labels" else "output word"
     return [
         Section(
             "How to read it",
@@ -43,30 +43,30 @@ def sections(told: Forecast) -> list[Section]:
                 f"From {LIKELY} bits on, one batch of 128 sentences shows the difference at three standard deviations; "
                 f"below {WEAK} bits not even one sentence of such a batch does.",
             ],
-            table=[{"measure": name, "value": value} for name, value in measures(told)],
+            table=[{"measure": name, "value": value} for name, value in measures(forecast)],
         ),
         Section(
             "The table of the strongest words",
             [],
             heat_map(
-                told.picture.values,
-                rows=told.picture.inputs,
-                columns=told.picture.outputs,
+                forecast.picture.values,
+                rows=forecast.picture.inputs,
+                columns=forecast.picture.outputs,
                 title="log2 of Trans(output | input) over the output's share",
                 row_title="input word",
-                column_title="label" if told.kind == "labels" else "output word",
+                column_title="label" if forecast.kind == "labels" else "output word",
                 digits=1,
                 diverging=True,
             )
-            if told.picture.inputs
+            if forecast.picture.inputs
             else None,
             f"How much more (orange) or less (purple) than usual the {outputs} in the columns occur with the input "
             "words in the rows, in bits; -3 stands for -3 or less.",
         ),
         Section(
             "The strongest words",
-            [f"The {word}s that gain the most in all, gain times occurrences, each with its {partners(told)}."],
-            table=word_rows(told.strongest, told),
+            [f"The {word}s that gain the most in all, gain times occurrences, each with its {partners(forecast)}."],
+            table=word_rows(forecast.strongest, forecast),
         ),
         Section(
             "The hopeless words",
@@ -74,35 +74,37 @@ def sections(told: Forecast) -> list[Section]:
                 f"The most frequent {word}s with a gain below {LIKELY} bits: co-occurrence hardly tells them from "
                 "others."
             ],
-            table=word_rows(told.hopeless, told),
+            table=word_rows(forecast.hopeless, forecast),
         ),
-        *([Section("About the data", list(told.notes))] if told.notes else []),
+        *([Section("About the data", list(forecast.notes))] if forecast.notes else []),
     ]
 
 
-def measures(told: Forecast) -> list[tuple[str, str]]:
+def measures(forecast: Forecast) -> list[tuple[str, str]]:
     """Names and values of what was measured."""
-    low, high = told.interval
+    low, high = forecast.interval
     return [
-        ("gain, bits an output word", f"{told.gain:.4f} (95 % interval {low:.4f} to {high:.4f})"),
-        ("verdict", told.verdict),
-        ("sentences read", f"{told.sentences}"),
-        ("output words read", f"{told.tokens}"),
-        ("different input and output words", f"{told.input_words} and {told.output_words}"),
-        ("gain if chosen by the derivative at initialisation", f"{told.derivative_gain:.4f}"),
-        ("information of the alignment, uncorrected", f"{told.information:.4f}"),
-        ("mutual information of the table", f"{told.mutual_information:.4f}"),
+        ("gain, bits an output word", f"{forecast.gain:.4f} (95 % interval {low:.4f} to {high:.4f})"),
+        ("verdict", forecast.verdict),
+        ("sentences read", f"{forecast.sentences}"),
+        ("output words read", f"{forecast.tokens}"),
+        ("different input and output words", f"{forecast.input_words} and {forecast.output_words}"),
+        ("gain if chosen by the derivative at initialisation", f"{forecast.derivative_gain:.4f}"),
+        ("information of the alignment, uncorrected", f"{forecast.information:.4f}"),
+        ("mutual information of the table", f"{forecast.mutual_information:.4f}"),
     ]
 
 
-def partners(told: Forecast) -> str:
+def partners(forecast: Forecast) -> str:
     """What a word goes with."""
-    return "label" if told.kind == "labels" else "input word"
+    return "label" if forecast.kind == "labels" else "input word"
 
 
-def word_rows(words: Sequence[WordForecast], told: Forecast) -> list[dict[str, object]]:
+def word_rows(words: Sequence[WordForecast], forecast: Forecast) -> list[dict[str, object]]:
     """Words as rows of a table."""
-    names = ("word", "label", "occurrences") if told.kind == "labels" else ("output word", "input word", "times read")
+    names = (
+        ("word", "label", "occurrences") if forecast.kind == "labels" else ("output word", "input word", "times read")
+    )
     return [
         {**dict(zip(names, (word.word, word.partner, word.tokens), strict=True)), "gain, bits": f"{word.gain:.3f}"}
         for word in words

@@ -25,17 +25,19 @@ Over: TypeAlias = Literal["examples", "seeds"]
 
 RESAMPLES = 2000
 _STATISTICS: dict[str, Callable[..., Any]] = {"mean": np.mean, "median": np.median}
-# Resampled numbers held at once: 8 MB an array, however many seeds or examples there are.
 _CELLS = 1_000_000
+"""Resampled numbers held at once: 8 MB an array, however many seeds or examples there are."""
+
+
+def divided(a: NDArray[Any], b: NDArray[Any]) -> Floats:
+    """a / b, NaN where b is 0."""
+    return np.asarray(np.divide(a, b, out=np.full(np.broadcast_shapes(a.shape, b.shape), np.nan), where=b > 0))
 
 
 def percentiles(values: ArrayLike, tails: tuple[float, float] = (0.025, 0.975)) -> tuple[float, float]:
     """The interval between two quantiles of resampled values; those that are undefined (NaN) are left out."""
     low, high = np.nanquantile(np.asarray(values, dtype=np.float64), tails)
     return float(low), float(high)
-
-
-# --- one value a seed
 
 
 def bootstrap_interval(
@@ -92,9 +94,6 @@ def _tails(level: float, resamples: int) -> tuple[float, float]:
     if resamples < 1:
         raise UsageError(f"A bootstrap interval needs at least one resample, not {resamples}.")
     return (1 - level) / 2, (1 + level) / 2
-
-
-# --- one value a row, rows in groups
 
 
 @dataclass(frozen=True)
@@ -177,9 +176,8 @@ def _interval(
     for start in range(0, resamples, step):
         chunk = means[start : start + step]
         drawn = generator.integers(n, size=(len(chunk), n))
-        total, number = sums[drawn].sum(axis=1), counts[drawn].sum(axis=1)
         # A resample may, very seldom, hold undefined rows alone.
-        chunk[:] = np.divide(total, number, out=np.full(len(chunk), np.nan), where=number > 0)
+        chunk[:] = divided(sums[drawn].sum(axis=1), counts[drawn].sum(axis=1))
     return Interval(*percentiles(means, tails), level, over)
 
 
@@ -200,9 +198,6 @@ def interval_over_pairs(matrix: Floats) -> tuple[float, float] | None:
     total = np.einsum("ri,ij,rj->r", times, between, times)
     number = seeds**2 - (times**2).sum(axis=1)  # 0 where one seed alone was drawn
     return percentiles(total[number > 0] / number[number > 0])
-
-
-# --- draws alone, for any statistic
 
 
 def drawn_rows(n: int, *purpose: str, resamples: int = RESAMPLES) -> NDArray[np.int64]:

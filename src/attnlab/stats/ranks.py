@@ -1,10 +1,9 @@
 """Measures of how well one order agrees with another, for many samples at once: a row each, as a bootstrap has them."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-Floats = NDArray[np.float64]
+from attnlab.stats.bootstrap import Floats, divided
 
 
 def spearman(a: Floats, b: Floats) -> Floats:
@@ -16,7 +15,7 @@ def spearman(a: Floats, b: Floats) -> Floats:
     centre = (a.shape[1] + 1) / 2
     ranks = [stats.rankdata(side, axis=1) - centre for side in (a, b)]
     spread = np.sqrt((ranks[0] ** 2).sum(axis=1) * (ranks[1] ** 2).sum(axis=1))
-    return _divided((ranks[0] * ranks[1]).sum(axis=1), spread)
+    return divided((ranks[0] * ranks[1]).sum(axis=1), spread)
 
 
 def area_under_curve(scores: Floats, learned: Floats, failed: Floats) -> Floats:
@@ -28,8 +27,4 @@ def area_under_curve(scores: Floats, learned: Floats, failed: Floats) -> Floats:
     [0.75]
     """
     above = (np.sign(scores[:, :, None] - scores[:, None, :]) + 1) / 2
-    return _divided(np.einsum("rd,rde,re->r", learned, above, failed), learned.sum(axis=1) * failed.sum(axis=1))
-
-
-def _divided(a: Floats, b: Floats) -> Floats:
-    return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0)
+    return divided(np.einsum("rd,rde,re->r", learned, above, failed), learned.sum(axis=1) * failed.sum(axis=1))

@@ -202,9 +202,6 @@ def _check_words(pairs: SentencePairs, kind: Kind) -> None:
             raise UsageError(f"The {side} has one word only, so there is nothing to tell apart.")
 
 
-# --- words and picture
-
-
 def _words(gains: Gains, kind: Kind) -> dict[str, Any]:
     """The words that tell the most in all, the most frequent ones that hardly tell, and the table of the former."""
     ranked = _labelled_words(gains) if kind == "labels" else _paired_words(gains)

@@ -85,9 +85,6 @@ def loss(beta0: ArrayLike, beta1: ArrayLike, p: ArrayLike) -> Floats:
     return np.asarray(np.asarray(p, float) * (np.asarray(beta0, float) - np.asarray(beta1, float)))
 
 
-# --- three ways to the same trajectory
-
-
 def closed_form(start: Start, times: ArrayLike) -> Trajectory:
     """The unbounded flow: with w = sqrt(2), p = p(0) cosh w tau + D(0)/w sinh w tau, and D its derivative.
 
@@ -144,9 +141,6 @@ def _rates(state: Floats, gate: Gate) -> Floats:
     if gate != "unbounded":
         pull *= _SPEED[gate] * p * float(expit(-variable))
     return np.array([-p, p, pull])
-
-
-# --- what is conserved, and what follows from it
 
 
 def threshold(p: float) -> float:

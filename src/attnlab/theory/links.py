@@ -181,9 +181,6 @@ def _with_null(pairs: SentencePairs) -> tuple[Ids, Ints]:
     return tokens, pairs.source_offsets + np.concatenate(([0], np.cumsum(there)))
 
 
-# --- the entries of a table whose links come in chunks
-
-
 class Entries:
     """The distinct pairs of words among ``chunks`` of links, sorted by (input, output): the entries of their table.
 

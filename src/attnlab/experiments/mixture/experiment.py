@@ -11,61 +11,32 @@ import numpy as np
 
 from attnlab.experiments.mixture import proxies
 from attnlab.experiments.mixture.proxies import Fitted, proxy_on
-from attnlab.families.copying.spec import (
-    CopyingSpec,
-    DistributionSpec,
-    PermutationSetsSpec,
-    PermutationsSpec,
-    SelectionsSpec,
-)
+from attnlab.families.copying.spec import PermutationSetsSpec, PermutationsSpec, SelectionsSpec
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN
-from attnlab.lab.claims import Part, Preset
-from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
-from attnlab.lab.outcomes import (
-    Outcome,
-    Runs,
-    curve_table,
-    learned,
-    learned_steps,
-    rate_table,
-    rates_in_words,
-)
+from attnlab.lab.claims import Part
+from attnlab.lab.copying import TO_THE_END, network_on
+from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, by_preset, claim
+from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, rate_table, rates_in_words
 from attnlab.lab.rules import LEAST, often_fails
-from attnlab.pages.charts import accuracy_curves, curves, metric_curves, panels, pointing_curves
+from attnlab.pages.charts import accuracy_curves, continued_curves, pointing_curves, seed_curves
 from attnlab.runs.engine import Job
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec
 
 # --- settings
 
-STEPS: dict[Preset, int] = {"quick": 50, "reduced": WITHIN, "paper": WITHIN}
+STEPS = by_preset(50, WITHIN, WITHIN)
 """Updates within which a network must have learned."""
 LATE, CONTINUED = 1000, 10
 """At `paper` so many seeds of the mixture go on to this step unless they learn before: do they ever?"""
 ON_TO_LATE = Schedule.every(EVERY, steps=LATE, stop_at=LEARNED)
 
 
-def network_on(
-    name: str, distribution: DistributionSpec, quick: int, reduced: int, paper: int, *, whole: bool = False
-) -> Setting:
-    """P3's network on a distribution; runs end once they have learned unless they are to be ``whole``."""
-    return Setting(
-        name,
-        lambda seed: RunSpec(task=CopyingSpec(distribution=distribution), init_seed=seed, data_seed=seed),
-        {"quick": quick, "reduced": reduced, "paper": paper},
-        {
-            preset: Schedule.every(EVERY, steps=steps, stop_at=None if whole and preset != "quick" else LEARNED)
-            for preset, steps in STEPS.items()
-        },
-    )
-
-
 SETS = network_on(
-    "permutations of either of two sets of 40", PermutationSetsSpec(size=40, sets=2), 1, 20, 40, whole=True
+    "permutations of either of two sets of 40", PermutationSetsSpec(size=40, sets=2), (1, 20, 40), STEPS, TO_THE_END
 )
-PERMUTATIONS = network_on("permutations of 40", PermutationsSpec(words=40), 0, 20, 40)
-SELECTIONS = network_on("40 of 60", SelectionsSpec(length=40, words=60), 1, 20, 20)
-MANY = network_on("40 of 80", SelectionsSpec(length=40, words=80), 0, 20, 20)
+PERMUTATIONS = network_on("permutations of 40", PermutationsSpec(words=40), (0, 20, 40), STEPS)
+SELECTIONS = network_on("40 of 60", SelectionsSpec(length=40, words=60), (1, 20, 20), STEPS)
+MANY = network_on("40 of 80", SelectionsSpec(length=40, words=80), (0, 20, 20), STEPS)
 NETWORKS = (SETS, PERMUTATIONS, SELECTIONS, MANY)
 PROXIES = {setting.name: proxy_on(setting) for setting in (SETS, PERMUTATIONS, SELECTIONS)}
 
@@ -154,26 +125,16 @@ class Mixture(Experiment):
             "curves": accuracy_curves(table, "Accuracy of every seed (Figure 2 middle, and its controls)"),
             "knowledge": pointing_curves(table),
             "proxies": proxies.proxy_figure(self.all_proxies),
-            "proxy_curves": panels(
+            "proxy_curves": seed_curves(
                 curve_table(one.outcome for one in self.all_proxies),
-                column="setting",
-                layer=curves(
-                    x="step",
-                    y="probe_accuracy",
-                    group="seed",
-                    x_title="updates",
-                    y_title="right position is the largest",
-                ),
-                title="Does the proxy, trained on bags of words, find the right word? Every seed",
+                "probe_accuracy",
+                "right position is the largest",
+                "Does the proxy, trained on bags of words, find the right word? Every seed",
             ),
         }
         if self.late:
-            drawn["continued"] = metric_curves(
-                curve_table(self.late),
-                {"token accuracy": "accuracy", "attention at the right position": "attention_accuracy"},
-                y_title="share of the outputs",
-                title=f"Seeds of the mixture that went on, at most to step {LATE}",
-            )
+            title = f"Seeds of the mixture that went on, at most to step {LATE}"
+            drawn["continued"] = continued_curves(curve_table(self.late), title)
         return drawn
 
     def summary(self) -> str:
@@ -182,31 +143,25 @@ class Mixture(Experiment):
         return " ".join([rates, *late_in_words(self.late), words])
 
     def notes(self) -> list[str]:
-        preset = self.order.preset
         whole = "Networks on the mixture run to step 200; the others end once they have learned."
-        presets: dict[Preset, list[str]] = {
-            "quick": [
-                "quick: one seed of the mixture and of 40 of 60 and 50 updates instead of 200; two seeds of each proxy "
-                "and 500 updates instead of 1000."
-            ],
-            "reduced": [whole, "reduced: 20 seeds of the mixture and of permutations instead of 40."],
-            "paper": [
-                whole,
-                f"Seeds 0 to {CONTINUED - 1} of the mixture go on until they have learned, at most to step {LATE}; "
-                f"claims are decided within {WITHIN} updates.",
-            ],
-        }
         return [
             "Networks are those of the experiment copying, whose runs on permutations of 40 and on 40 of 60 are "
             "shared.",
             f"The proxy: embeddings and output weights of 256 numbers from N(0, 1/256), batches of 128 pairs without "
-            f"their end symbols, Adam at 1e-3, {proxies.STEPS[preset]} updates.",
+            f"their end symbols, Adam at 1e-3, {proxies.STEPS[self.order.preset]} updates.",
             "The probe theta(o|i) is a matter of two words, so it is read over all pairs of words of the vocabulary: a "
             "sequence of the mixture has words of one set only, and could not show that the sets are told apart.",
             "A random start alone makes the probe differ between words by about 6 % (256^-1/2) of its mean, and "
             "training on permutations leaves that as it is; so what training added is looked at, and the right word "
             "by itself.",
-            *presets[preset],
+            *self.at_preset(reduced=whole, paper=whole),
+            *self.at_preset(
+                quick="quick: one seed of the mixture and of 40 of 60 and 50 updates instead of 200; two seeds of each "
+                "proxy and 500 updates instead of 1000.",
+                reduced="reduced: 20 seeds of the mixture and of permutations instead of 40.",
+                paper=f"Seeds 0 to {CONTINUED - 1} of the mixture go on until they have learned, at most to step "
+                f"{LATE}; claims are decided within {WITHIN} updates.",
+            ),
         ]
 
 

@@ -1,6 +1,6 @@
 """The proxy's side of the experiment mixture: proxies really trained, and what their tables say about words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -8,20 +8,20 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from attnlab.families.copying.spec import CopyingSpec, PairProxySpec
+from attnlab.families.copying.spec import PairProxySpec
 from attnlab.families.copying.task import Distribution
-from attnlab.families.copying.word_sets import Floats, SetMeasures, measure_sets
-from attnlab.lab.claims import Part, Preset
-from attnlab.lab.experiment import Setting, Table
-from attnlab.lab.outcomes import Outcome
+from attnlab.families.copying.word_sets import SetMeasures, measure_sets
+from attnlab.lab.claims import Part
+from attnlab.lab.copying import task_of
+from attnlab.lab.experiment import Setting, Table, by_preset
+from attnlab.lab.outcomes import Outcome, mean
 from attnlab.lab.rules import above, below, within
-from attnlab.pages.charts import COLOURS, panels
-from attnlab.runs.loop import Trained
+from attnlab.pages.charts import COLOURS, panels, rounded
 from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
 
-STEPS: dict[Preset, int] = {"quick": 500, "reduced": 1000, "paper": 1000}
+STEPS = by_preset(500, 1000, 1000)
 EVALUATIONS = (0, 10, 20, 50, 100, 200, 500, 1000)
-SEEDS: dict[Preset, int] = {"quick": 2, "reduced": 20, "paper": 20}
 FLAT = 0.01
 """Largest spread over positions, by the mean, that counts as none."""
 POINTS = 0.02
@@ -32,18 +32,17 @@ SMALLEST = 1e-6
 
 def proxy_on(setting: Setting) -> Setting:
     """The proxy of P3 2.3 with 256 numbers a word, batches of 128 pairs, Adam at 1e-3; measured ever more seldom."""
-    schedule: dict[Preset, Schedule] = {
+    schedules = {
         preset: Schedule(
             steps=steps, evaluations=tuple(step for step in EVALUATIONS if step <= steps), checkpoint_every=steps
         )
         for preset, steps in STEPS.items()
     }
-    return Setting(
-        f"proxy, {setting.name}",
-        lambda seed: setting.spec(seed).model_copy(update={"model": PairProxySpec()}),
-        SEEDS,
-        schedule,
-    )
+
+    def spec(seed: int) -> RunSpec:
+        return setting.spec(seed).model_copy(update={"model": PairProxySpec()})
+
+    return Setting(f"proxy, {setting.name}", spec, by_preset(2, 20, 20), schedules)
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,7 @@ class Fitted:
 
     @property
     def distribution(self) -> Distribution:
-        assert self.outcome.spec is not None
-        assert isinstance(self.outcome.spec.task, CopyingSpec)
-        return self.outcome.spec.task.distribution.build()
+        return task_of(self.outcome.spec).distribution.build()
 
     @property
     def chance(self) -> float:
@@ -73,15 +70,11 @@ class Fitted:
 
 def read_fitted(outcome: Outcome, sets: int) -> Fitted:
     """A trained proxy and what its table says, against its start."""
-    run = outcome.run
-    return Fitted(outcome, sets, measure_sets(read_theta(run, 0), read_theta(run, run.step), sets))
-
-
-def read_theta(run: Trained, step: int) -> Floats:
-    """theta (inputs, outputs) as a run of the proxy kept it at an evaluation."""
-    assert run.run is not None
-    table = run.run.fields(step)
-    return np.stack([np.asarray(table[name], dtype=np.float64) for name in table.column_names], 1)
+    run = outcome.run.run
+    assert run is not None
+    tables = [run.fields(step) for step in (0, outcome.run.step)]
+    start, end = (np.stack([np.asarray(t[name], dtype=np.float64) for name in t.column_names], 1) for t in tables)
+    return Fitted(outcome, sets, measure_sets(start, end, sets))  # of theta (inputs, outputs)
 
 
 # --- rules
@@ -123,37 +116,17 @@ def proxy_table(fitted: Sequence[Fitted]) -> Table:
     table = []
     for name in dict.fromkeys(one.setting for one in fitted):
         group = [one for one in fitted if one.setting == name]
-        seeds = [seed_row(one) for one in group]
-        averages = {key: _mean([row[key] for row in seeds]) for key in seeds[0] if key not in ("setting", "seed")}
-        table.append(
-            {
-                "setting": name,
-                "seeds": len(group),
-                "updates": group[0].outcome.run.step,
-                "least_loss": log(group[0].distribution.length),  # each output word as likely
-                "chance": group[0].chance,
-                **averages,
-            }
-        )
+        seeds, first = [seed_row(one) for one in group], group[0]
+        row = {"setting": name, "seeds": len(group), "updates": first.outcome.run.step}
+        row |= {"least_loss": log(first.distribution.length), "chance": first.chance}  # each output word as likely
+        table.append(row | {key: mean(row[key] for row in seeds) for key in seeds[0] if key not in row})
     return table
 
 
 def seed_row(one: Fitted) -> dict[str, Any]:
     """What one seed of the proxy learned."""
-    measured = one.measured
-    return {
-        "setting": one.setting,
-        "seed": one.outcome.seed,
-        "loss": one.outcome.run.rows[-1]["loss"],
-        **vars(measured),
-        "right": measured.right,
-        "separation": measured.separation,
-    }
-
-
-def _mean(values: Sequence[object]) -> float | None:
-    known = [value for value in values if isinstance(value, float)]
-    return float(np.mean(known)) if known else None
+    row = {"setting": one.setting, "seed": one.outcome.seed, "loss": one.outcome.run.rows[-1]["loss"]}
+    return {**row, **vars(one.measured), "right": one.measured.right, "separation": one.measured.separation}
 
 
 def proxies_in_words(table: Table) -> str:
@@ -182,31 +155,24 @@ def compared(right: float) -> str:
 def proxy_figure(fitted: Sequence[Fitted]) -> alt.FacetChart:
     """A dot for each seed: the trained proxy's probe at the right word, at others of its set, at those of the other."""
     kinds = {"its own word": "own", "another word of its set": "same_set", "a word of the other set": "other_set"}
-    rows: list[Mapping[str, object]] = [
+    rows = [
         {"setting": one.setting, "seed": one.outcome.seed, "input word": kind, "probe": max(value, SMALLEST)}
         for one in fitted
         for kind, field in kinds.items()
         if (value := getattr(one.measured, field)) is not None
     ]
-    layer = (
-        alt.Chart()
-        .mark_point(filled=True, size=50, opacity=0.6)
-        .encode(
-            x=alt.X(
-                "input word:N",
-                title="input word, seen from an output word",
-                sort=list(kinds),
-                axis=alt.Axis(labelAngle=-30),
-            ),
-            y=alt.Y(
-                "probe:Q",
-                title="the proxy's probe, mean over output words",
-                scale=alt.Scale(type="log", domain=[SMALLEST, 1]),
-                axis=alt.Axis(values=[10.0**power for power in range(-6, 1)], format="~e"),
-            ),
-            color=alt.Color("input word:N", legend=None, scale=alt.Scale(domain=list(kinds), range=list(COLOURS[:3]))),
-            tooltip=["seed:N", alt.Tooltip("probe:Q", format=".5f")],
-        )
-        .properties(width=230, height=220)
+    word, axis = "input word, seen from an output word", alt.Axis(labelAngle=-30)
+    probe = alt.Y(
+        "probe:Q",
+        title="the proxy's probe, mean over output words",
+        scale=alt.Scale(type="log", domain=[SMALLEST, 1]),
+        axis=alt.Axis(values=[10.0**power for power in range(-6, 1)], format="~e"),
     )
-    return panels(rows, column="setting", layer=layer, title="What the trained proxy knows about pairs of words")
+    dots = alt.Chart().mark_point(filled=True, size=50, opacity=0.6).properties(width=230, height=220)
+    layer = dots.encode(
+        x=alt.X("input word:N", title=word, sort=list(kinds), axis=axis),
+        y=probe,
+        color=alt.Color("input word:N", legend=None, scale=alt.Scale(domain=list(kinds), range=list(COLOURS[:3]))),
+        tooltip=["seed:N", rounded("probe", ".5f")],
+    )
+    return panels(rows, layer=layer, title="What the trained proxy knows about pairs of words")

@@ -12,40 +12,25 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from attnlab.experiments.multihead import heads, report
 from attnlab.experiments.multihead.heads import (
-    BODY,
     DATA_SEEDS,
     RELEASED,
     SAMPLES,
     SCALES,
-    SCENARIOS,
     TEXT,
     Group,
     Start,
     Variant,
-    combination_jobs,
-    confirmed_heads,
-    make_spec,
-    planned,
-    screening_job,
     several,
 )
-from attnlab.experiments.multihead.report import (
-    accuracy_curves,
-    failure_rows,
-    failures_by_heads,
-    head_row,
-    heads_alone,
-    in_words,
-    success_row,
-)
 from attnlab.families.copying.pruning import Pruned, prune
-from attnlab.families.copying.spec import CopyingSpec
 from attnlab.families.registry import build_problem
 from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.copying import task_of
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned
-from attnlab.lab.rules import LEAST, all_of, higher, missing, none_of
+from attnlab.lab.rules import LEAST, all_of, between, higher, lower, missing, none_of
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -74,7 +59,7 @@ class Multihead(Experiment):
     decides_at = ("reduced", "paper")
 
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
-        plans = [planned(order, variant, done) for variant in SAMPLES[order.preset]]
+        plans = [heads.planned(order, variant, done) for variant in SAMPLES[order.preset]]
         return [job for screened, combined in plans for job in (*screened.jobs, *combined.values())]
 
     def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
@@ -83,22 +68,22 @@ class Multihead(Experiment):
         """
         jobs, scale = [], SCALES[order.preset]
         for variant, sample in SAMPLES[order.preset].items():
-            screened, combined = planned(order, variant, done)
+            screened, combined = heads.planned(order, variant, done)
             alone = screened.jobs
             if not combined:
                 pairs = [(head, seed) for head in range(sample.limit) for seed in DATA_SEEDS]
-                alone = [screening_job(scale, variant, head, seed, whole=True) for head, seed in pairs]
-                combined = combination_jobs(order, variant, range(sample.bad), range(sample.good))
+                alone = [heads.screening_job(scale, variant, head, seed, whole=True) for head, seed in pairs]
+                combined = heads.combination_jobs(order, variant, range(sample.bad), range(sample.good))
             jobs += [*alone, *combined.values()]
         return jobs
 
     def outcomes(self, order: Order, done: Mapping[str, Trained]) -> Iterator[Outcome]:
         """Heads alone on each data seed, then combinations; settings are named as in `setting_of`."""
         for variant in SAMPLES[order.preset]:
-            screened, combined = planned(order, variant, done)
+            screened, combined = heads.planned(order, variant, done)
             for start in screened.starts:
                 for seed, run in start.runs.items():
-                    spec = make_spec(SCALES[order.preset], variant, [start.head], seed)
+                    spec = heads.make_spec(SCALES[order.preset], variant, [start.head], seed)
                     yield Outcome(setting_of(variant, seed), start.head, run, spec)
             for (setting, number), job in combined.items():
                 yield Outcome(setting_of(variant, setting), number, done[job.spec.id], job.spec)
@@ -111,7 +96,7 @@ class Multihead(Experiment):
 
     def group(self, variant: Variant, runs: Runs) -> Group:
         """What the runs of a variant say."""
-        sample, heads = SAMPLES[self.order.preset][variant], SCALES[self.order.preset].heads
+        sample, most = SAMPLES[self.order.preset][variant], SCALES[self.order.preset].heads
         alone = {seed: {one.seed: one for one in runs[setting_of(variant, seed)]} for seed in DATA_SEEDS}
         starts = [
             Start(head, {seed: group[head].run for seed, group in alone.items() if head in group})
@@ -121,15 +106,15 @@ class Multihead(Experiment):
         singles = [replace(one, setting=several(1)) for one in alone[DATA_SEEDS[0]].values()][: sample.singles]
         outcomes = {several(1): singles} | {
             name: [replace(one, setting=name) for one in runs[setting_of(variant, name)]]
-            for name in (*map(several, sample.several), *SCENARIOS)
+            for name in (*map(several, sample.several), *heads.SCENARIOS)
         }
-        random = {several(k): k for k in range(1, heads)} | {"all random": heads}
+        random = {several(k): k for k in range(1, most)} | {"all random": most}
         failures = {
             k: (len(group) - sum(learned(group)), len(group))
             for name, k in random.items()
             if (group := outcomes.get(name))
         }
-        good, bad = confirmed_heads(starts, "good", sample.good), confirmed_heads(starts, "bad", sample.bad)
+        good, bad = heads.confirmed_heads(starts, "good", sample.good), heads.confirmed_heads(starts, "bad", sample.bad)
         return Group(variant, starts, good, bad, outcomes, failures, fit_geometric(failures) if failures else None)
 
     # --- rules
@@ -188,11 +173,11 @@ class Multihead(Experiment):
     # --- tables, figures, words
 
     def tables(self) -> Mapping[str, Table]:
-        settings = [(group.name, *pair) for group in self.groups for pair in group.outcomes.items() if pair[1]]
+        pairs = [(group.name, *pair) for group in self.groups for pair in group.outcomes.items() if pair[1]]
         return {
-            "success": [success_row(*setting) for setting in settings],
-            "failures": [row for group in self.groups for row in failure_rows(group)],
-            "heads": [head_row(group.name, start) for group in self.groups for start in group.starts],
+            "success": [report.success_row(*pair) for pair in pairs],
+            "failures": [row for group in self.groups for row in report.failure_rows(group)],
+            "heads": [report.head_row(group.name, start) for group in self.groups for start in group.starts],
             "pruning": self.pruning,
         }
 
@@ -210,28 +195,21 @@ class Multihead(Experiment):
     def figures(self) -> Figures:
         """The paper's curves, failure against the number of heads, and heads alone."""
         titles = {group.name: group.variant.title for group in self.groups}
-        drawn: dict[str, alt.TopLevelMixin] = {"curves": accuracy_curves(self.run_tables()["curves"], titles)}
+        drawn: dict[str, alt.TopLevelMixin] = {"curves": report.combination_curves(self.run_tables()["curves"], titles)}
         if failures := self.tables()["failures"]:
-            drawn["failures"] = failures_by_heads(failures, titles)
+            drawn["failures"] = report.failures_by_heads(failures, titles)
         if self.pruning:
-            drawn["pruning"] = heads_alone(self.pruning)
+            drawn["pruning"] = report.heads_alone(self.pruning)
         return drawn
 
     def summary(self) -> str:
         success = self.tables()["success"]
-        return " ".join(sentence for group in self.groups for sentence in in_words(group, success, self.pruning))
+        return " ".join(sentence for group in self.groups for sentence in report.in_words(group, success, self.pruning))
 
     def notes(self) -> list[str]:
-        presets = {
-            "quick": "quick: permutations of 12 words, 32 hidden units, combinations of three heads; it shows how the "
-            "experiment goes and decides nothing.",
-            "reduced": "reduced: the released variant alone, without the text's; 10 bad and 6 good heads instead of "
-            "14 and 8; 20 runs instead of 60 with 1, 2 and 4 heads; networks with one good head, and those with random "
-            "heads from the eleventh on, end once they have learned.",
-            "paper": "Single heads, and networks with 2 or 4 random heads, end once they have learned.",
-        }
         return [
-            f"One body (seed {BODY}) is shared by all networks, so intervals are over heads and data, for this body.",
+            f"One body (seed {heads.BODY}) is shared by all networks, so intervals are over heads and data, for this "
+            "body.",
             "Every combination has data of its own, on which no head was screened; the released code trains all of "
             "them on the data of its first screening.",
             "A head's score and projection have no bias here; in the released code they have one.",
@@ -240,14 +218,21 @@ class Multihead(Experiment):
             "Pruned networks are measured on 100 fresh sequences; head and size of context are chosen on 100 others. A "
             "head alone contributes to the context what it did before, or, for all, so many times that as there were "
             "heads.",
-            presets[self.order.preset],
+            *self.at_preset(
+                quick="quick: permutations of 12 words, 32 hidden units, combinations of three heads; it shows how the "
+                "experiment goes and decides nothing.",
+                reduced="reduced: the released variant alone, without the text's; 10 bad and 6 good heads instead of "
+                "14 and 8; 20 runs instead of 60 with 1, 2 and 4 heads; networks with one good head, and those with "
+                "random heads from the eleventh on, end once they have learned.",
+                paper="Single heads, and networks with 2 or 4 random heads, end once they have learned.",
+            ),
         ]
 
     def seeds(self) -> dict[str, list[int]]:
         return {
-            f"{group.name}, {label} heads": heads
+            f"{group.name}, {label} heads": chosen
             for group in self.groups
-            for label, heads in (("good", group.good), ("bad", group.bad))
+            for label, chosen in (("good", group.good), ("bad", group.bad))
         }
 
 
@@ -290,10 +275,8 @@ def falls_geometrically(name: str, failures: Mapping[int, tuple[int, int]], law:
 
 def same(interval: tuple[float, float] | None) -> Verdict:
     """Holds if the whole interval lies within 2 points of 0; fails if it lies below -2."""
-    assert interval is not None  # five values have one
-    if interval[0] >= -MARGIN and interval[1] <= MARGIN:
-        return "holds"
-    return "fails" if interval[1] < -MARGIN else "undecided"
+    inside = between(interval, -MARGIN, MARGIN)
+    return inside if inside == "holds" else "fails" if lower(interval, -MARGIN) == "holds" else "undecided"
 
 
 # --- pruning
@@ -306,19 +289,10 @@ def pruning_rows(group: Group) -> list[dict[str, Any]]:
         if outcome.step is None or (one := prune_run(outcome)) is None:
             continue
         rows += [
-            {
-                "variant": group.name,
-                "setting": outcome.setting,
-                "combination": outcome.seed,
-                "head": k,
-                "good": outcome.setting == "one good" and k == len(one.alone) - 1,
-                "whole": one.whole,
-                "alone": one.alone[k],
-                "for_all": one.for_all[k],
-                "best": k == one.best_head,
-                "best_accuracy": one.best,
-                "best_for_all": one.best_for_all,
-            }
+            {"variant": group.name, "setting": outcome.setting, "combination": outcome.seed, "head": k}
+            | {"good": outcome.setting == "one good" and k == len(one.alone) - 1}
+            | {"whole": one.whole, "alone": one.alone[k], "for_all": one.for_all[k], "best": k == one.best_head}
+            | {"best_accuracy": one.best, "best_for_all": one.best_for_all}
             for k in range(len(one.alone))
         ]
     return rows
@@ -329,10 +303,9 @@ def prune_run(outcome: Outcome) -> Pruned | None:
     checkpoint = None if outcome.run.run is None else outcome.run.run.latest()
     if checkpoint is None:
         return None
-    spec = outcome.spec
+    spec, task = outcome.spec, task_of(outcome.spec).build()
     assert spec is not None
-    assert isinstance(spec.task, CopyingSpec)
-    network, task = build_problem(spec).model, spec.task.build()
+    network = build_problem(spec).model
     assert isinstance(network, Seq2Seq)
     network.load_state_dict(
         {name.removeprefix("model."): value for name, value in checkpoint.tensors.items() if name.startswith("model.")}

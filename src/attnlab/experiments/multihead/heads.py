@@ -11,8 +11,7 @@ from typing import Literal
 from attnlab.families.copying import starts
 from attnlab.families.copying.spec import CopyingSpec, PermutationsSpec, Seq2SeqSpec
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN, first_learned
-from attnlab.lab.claims import Preset
-from attnlab.lab.experiment import Order
+from attnlab.lab.experiment import Order, by_preset
 from attnlab.lab.outcomes import Outcome
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -76,16 +75,12 @@ class Sample:
     whole: Mapping[Scenario, int] | None = None
 
 
-SCALES: dict[Preset, Scale] = {
-    "quick": Scale(words=12, hidden=32, batch=64, learning_rate=5e-3, heads=3),
-    "reduced": Scale(),
-    "paper": Scale(),
-}
-SAMPLES: dict[Preset, dict[Variant, Sample]] = {
-    "quick": {RELEASED: Sample(5, 10, 3, 1, 2, {2: 2}, {"all random": 2})},
-    "reduced": {RELEASED: Sample(20, 60, 10, 6, 20, {2: 20, 4: 20}, {"all random": 10})},
-    "paper": {RELEASED: Sample(60, 90, 14, 8, 20, {2: 60, 4: 60}), TEXT: Sample(20, 80, 14, 8, 10)},
-}
+SCALES = by_preset(Scale(words=12, hidden=32, batch=64, learning_rate=5e-3, heads=3), Scale(), Scale())
+SAMPLES = by_preset(
+    {RELEASED: Sample(5, 10, 3, 1, 2, {2: 2}, {"all random": 2})},
+    {RELEASED: Sample(20, 60, 10, 6, 20, {2: 20, 4: 20}, {"all random": 10})},
+    {RELEASED: Sample(60, 90, 14, 8, 20, {2: 60, 4: 60}), TEXT: Sample(20, 80, 14, 8, 10)},
+)
 
 
 # --- runs
@@ -93,16 +88,10 @@ SAMPLES: dict[Preset, dict[Variant, Sample]] = {
 
 def make_spec(scale: Scale, variant: Variant, heads: Sequence[int], data_seed: int) -> RunSpec:
     """The variant's network, its heads starting from these seeds, on permutations."""
-    return RunSpec(
-        task=CopyingSpec(distribution=PermutationsSpec(words=scale.words)),
-        model=variant.model.model_copy(
-            update={"hidden": scale.hidden, "heads": len(heads), "head_seeds": tuple(heads)}
-        ),
-        optimiser=AdamSpec(learning_rate=scale.learning_rate),
-        batch=scale.batch,
-        init_seed=BODY,
-        data_seed=data_seed,
-    )
+    task = CopyingSpec(distribution=PermutationsSpec(words=scale.words))
+    own = {"hidden": scale.hidden, "heads": len(heads), "head_seeds": tuple(heads)}
+    model, adam = variant.model.model_copy(update=own), AdamSpec(learning_rate=scale.learning_rate)
+    return RunSpec(task=task, model=model, optimiser=adam, batch=scale.batch, init_seed=BODY, data_seed=data_seed)
 
 
 def make_job(label: str, spec: RunSpec, *, whole: bool) -> Job:
@@ -173,7 +162,10 @@ def screen(scale: Scale, variant: Variant, sample: Sample, done: Mapping[str, Tr
         screening = [screening_job(scale, variant, head, DATA_SEEDS[0]) for head in range(count)]
         if not all(job.spec.id in done for job in screening):
             return Screened(screening + confirming, [], over=False)  # what earlier rounds asked for stays asked for
-        starts = [_start(scale, variant, head, done) for head in range(count)]
+        starts = []
+        for head in range(count):
+            runs = {seed: done.get(make_spec(scale, variant, [head], seed).id) for seed in DATA_SEEDS}
+            starts.append(Start(head, {seed: run for seed, run in runs.items() if run is not None}))
         wanted = {"bad": sample.bad, "good": sample.good}
         confirming, waiting = [], False
         for start in starts:
@@ -185,11 +177,6 @@ def screen(scale: Scale, variant: Variant, sample: Sample, done: Mapping[str, Tr
         if waiting or not any(wanted.values()) or count >= sample.limit:
             return Screened(screening + confirming, starts, over=not waiting)
         count = min(count + ROUND, sample.limit)
-
-
-def _start(scale: Scale, variant: Variant, head: int, done: Mapping[str, Trained]) -> Start:
-    runs = {seed: done.get(make_spec(scale, variant, [head], seed).id) for seed in DATA_SEEDS}
-    return Start(head, {seed: run for seed, run in runs.items() if run is not None})
 
 
 # --- combinations
@@ -215,29 +202,27 @@ def drawn_heads(
     return [*map(int, chosen), *map(int, generator.choice(good, goods, replace=False))]
 
 
-def data_seed_of(run: int) -> int:
-    """Every combination has data of its own, on which no head was screened."""
-    return len(DATA_SEEDS) + run
-
-
 def combination_jobs(
     order: Order, variant: Variant, bad: Sequence[int], good: Sequence[int]
 ) -> dict[tuple[str, int], Job]:
     """The jobs of all combinations and of all networks with a few random heads, by setting and number."""
     scale, sample = SCALES[order.preset], SAMPLES[order.preset][variant]
     jobs: dict[tuple[str, int], Job] = {}
+
+    def add(setting: str, run: int, heads: Sequence[int], *, whole: bool) -> None:
+        # Every combination has data of its own, on which no head was screened.
+        spec = make_spec(scale, variant, heads, len(DATA_SEEDS) + run)
+        jobs[setting, run] = make_job(f"{variant.name}: {setting}, {run}", spec, whole=whole)
+
     for scenario in SCENARIOS:
         # Eight random heads go on when they have learned: what they reach is compared with one head.
         whole = sample.combinations if sample.whole is None else sample.whole.get(scenario, 0)
         for run in order.first(range(sample.combinations)):
-            heads = drawn_heads(scenario, scale, variant, bad, good, run)
-            if heads is not None:
-                spec = make_spec(scale, variant, heads, data_seed_of(run))
-                jobs[scenario, run] = make_job(f"{variant.name}: {scenario}, {run}", spec, whole=run < whole)
+            if (heads := drawn_heads(scenario, scale, variant, bad, good, run)) is not None:
+                add(scenario, run, heads, whole=run < whole)
     for count, runs in sample.several.items():
         for run in order.first(range(runs)):
-            spec = make_spec(scale, variant, random_heads(count, run), data_seed_of(run))
-            jobs[several(count), run] = make_job(f"{variant.name}: {several(count)}, {run}", spec, whole=False)
+            add(several(count), run, random_heads(count, run), whole=False)
     return jobs
 
 
@@ -283,10 +268,13 @@ class Group:
 
     def alone_at_end(self) -> list[float]:
         """Accuracy at step 200 of the good heads alone."""
-        alone = [Outcome("", one.head, one.runs[DATA_SEEDS[0]]) for one in self.starts if one.head in self.good]
-        return [accuracy for outcome in alone if (accuracy := outcome.at(WITHIN, "accuracy")) is not None]
+        return at_end([Outcome("", one.head, one.runs[DATA_SEEDS[0]]) for one in self.starts if one.head in self.good])
 
     def together_at_end(self) -> list[float]:
         """Accuracy at step 200 of the combinations of random heads that have learned."""
-        learners = [outcome for outcome in self.outcomes["all random"] if outcome.step is not None]
-        return [accuracy for outcome in learners if (accuracy := outcome.at(WITHIN, "accuracy")) is not None]
+        return at_end([outcome for outcome in self.outcomes["all random"] if outcome.step is not None])
+
+
+def at_end(outcomes: Sequence[Outcome]) -> list[float]:
+    """Accuracy at step 200 of those that went on to it."""
+    return [accuracy for outcome in outcomes if (accuracy := outcome.at(WITHIN, "accuracy")) is not None]

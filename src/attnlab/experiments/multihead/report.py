@@ -7,11 +7,10 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.multihead.heads import DATA_SEEDS, SCENARIOS, Group, Start
-from attnlab.families.copying.success import WITHIN
+from attnlab.families.copying.success import WITHIN, first_learned
 from attnlab.lab.experiment import Table
-from attnlab.lab.outcomes import Outcome, learned_steps
-from attnlab.pages.charts import COLOURS, INK, SIZE, curves, panels, titled
-from attnlab.stats.rates import wilson
+from attnlab.lab.outcomes import Outcome, learned_steps, median, rate_of, rates_in_words
+from attnlab.pages.charts import COLOURS, INK, SIZE, curves, headed, hue, inline, panels, rounded, shares
 
 # --- tables and words
 
@@ -19,9 +18,8 @@ from attnlab.stats.rates import wilson
 def success_row(variant: str, setting: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """How many networks learned, with a Wilson interval, and how soon."""
     steps, n = learned_steps(outcomes), len(outcomes)
-    low, high = wilson(len(steps), n)
-    row = {"variant": variant, "setting": setting, "runs": n, "learned": len(steps), "rate": len(steps) / n}
-    return {**row, "low": low, "high": high, "median_step": float(np.median(steps)) if steps else None}
+    row = {"variant": variant, "setting": setting, "runs": n, "learned": len(steps)}
+    return {**row, **rate_of(len(steps), n), "median_step": median(steps)}
 
 
 def failure_rows(group: Group) -> list[dict[str, Any]]:
@@ -31,28 +29,22 @@ def failure_rows(group: Group) -> list[dict[str, Any]]:
         return []
     rows = []
     for k, (failed, n) in group.failures.items():
-        low, high = wilson(failed, n)
-        row = {"heads": k, "runs": n, "failed": failed, "rate": failed / n, "low": low, "high": high}
+        row = {"variant": group.name, "heads": k, "runs": n, "failed": failed, **rate_of(failed, n)}
         fitted = {"fitted": law.q**k, "fitted_low": law.interval[0] ** k, "fitted_high": law.interval[1] ** k}
-        rows.append({"variant": group.name, **row, **fitted, "goodness": law.goodness})
+        rows.append({**row, **fitted, "goodness": law.goodness})
     return rows
 
 
 def head_row(variant: str, start: Start) -> dict[str, Any]:
     """What is known of one start; a label counts where the start was trained on all three data seeds."""
-    outcomes = {seed: Outcome("", start.head, run) for seed, run in start.runs.items()}
-    row: dict[str, Any] = {
-        "variant": variant,
-        "head": start.head,
-        "confirmed": start.confirmed,
-        "label": start.label if start.confirmed else None,
-        "released_label": start.released_label if start.confirmed else None,
-    }
+    labels = (start.label, start.released_label) if start.confirmed else (None, None)
+    row: dict[str, Any] = {"variant": variant, "head": start.head, "confirmed": start.confirmed}
+    row |= {"label": labels[0], "released_label": labels[1]}
     for seed in DATA_SEEDS:
-        outcome = outcomes.get(seed)
-        row[f"step_{seed}"] = outcome and outcome.step
-        row[f"last_accuracy_{seed}"] = outcome and outcome.run.rows[-1]["accuracy"]
-        row[f"run_{seed}"] = outcome and outcome.run.id
+        run = start.runs.get(seed)
+        row[f"step_{seed}"] = run and first_learned(run.rows)
+        row[f"last_accuracy_{seed}"] = run and run.rows[-1]["accuracy"]
+        row[f"run_{seed}"] = run and run.id
     return row
 
 
@@ -69,11 +61,7 @@ def in_words(group: Group, success: Table, pruning: Table) -> Iterator[str]:
     )
     for row in success:
         if row["variant"] == group.name:
-            when = f"; median step {row['median_step']:.0f}" if row["learned"] else ""
-            yield (
-                f"{row['setting']}: {row['learned']} of {row['runs']} networks learned within {WITHIN} updates "
-                f"({row['rate']:.0%}, 95 % interval {row['low']:.0%} to {row['high']:.0%}{when})."
-            )
+            yield rates_in_words([row], what="networks learned")
     if group.law is not None and len(group.failures) > 1:
         yield (
             f"Failures with K random heads fit q^K with q = {group.law.q:.2f} ({group.law.interval[0]:.2f} to "
@@ -94,32 +82,17 @@ def in_words(group: Group, success: Table, pruning: Table) -> Iterator[str]:
 # --- figures
 
 
-def accuracy_curves(rows: Table, titles: Mapping[str, str]) -> alt.TopLevelMixin:
+def combination_curves(rows: Table, titles: Mapping[str, str]) -> alt.TopLevelMixin:
     """Accuracy of every combination, in the axes and colours of the paper's Figure 2 right, a panel a variant."""
     shown = [
-        {
-            "variant": titles[row["variant"]],
-            "scenario": row["setting"],
-            "combination": row["seed"],
-            "step": row["step"],
-            "accuracy": row["accuracy"],
-        }
+        {"variant": titles[row["variant"]], "scenario": row["setting"], "combination": row["seed"]}
+        | {name: row[name] for name in ("step", "accuracy")}
         for row in rows
         if row["setting"] in SCENARIOS and row["step"] <= WITHIN
     ]
-    colour = alt.Color(
-        "scenario:N",
-        title=None,
-        scale=alt.Scale(domain=list(SCENARIOS), range=list(COLOURS[:3])),
-        legend=alt.Legend(orient="top"),
-    )
-    layer = curves(x="step", y="accuracy", group="combination", x_title="updates", y_title="token accuracy")
-    return panels(
-        shown,
-        column="variant",
-        layer=layer.encode(color=colour),
-        title="Accuracy of every combination of heads",
-    )
+    layer = curves(y="accuracy", group="combination", y_title="token accuracy")
+    layer = layer.encode(color=hue("scenario", COLOURS[:3], domain=SCENARIOS))
+    return panels(shown, column="variant", layer=layer, title="Accuracy of every combination of heads")
 
 
 def failures_by_heads(rows: Table, titles: Mapping[str, str]) -> alt.TopLevelMixin:
@@ -133,49 +106,41 @@ def failures_by_heads(rows: Table, titles: Mapping[str, str]) -> alt.TopLevelMix
                 {"variant": titles[row["variant"]], "heads": k, **{name: value**k for name, value in law.items()}}
                 for k in np.arange(1, most, 0.25).tolist()
             ]
-    heads = alt.X("heads:Q", title="random heads K", scale=alt.Scale(domainMin=0), axis=alt.Axis(tickMinStep=1))
-    share = alt.Scale(domain=[0, 1])
-    base = alt.Chart().encode(x=heads)
-    band = base.mark_area(opacity=0.2, color=COLOURS[1]).encode(
-        y=alt.Y("fitted_low:Q", title="share of networks that fail", scale=share), y2="fitted_high:Q"
+    scale, axis = alt.Scale(domainMin=0), alt.Axis(tickMinStep=1)
+    base = alt.Chart().encode(x=alt.X("heads:Q", title="random heads K", scale=scale, axis=axis))
+    band = base.mark_area(opacity=0.2, color=COLOURS[1])
+    points = base.mark_point(filled=True, size=60, color=COLOURS[0])
+    layers = alt.layer(
+        band.encode(y=shares("fitted_low", "share of networks that fail"), y2="fitted_high:Q"),
+        base.mark_line(color=COLOURS[1]).encode(y="fitted:Q"),
+        base.mark_rule(color=COLOURS[0]).encode(y="low:Q", y2="high:Q"),
+        points.encode(y="rate:Q", tooltip=["heads:Q", "failed:Q", "runs:Q", "fitted:Q"]),
+        data=inline(shown),
     )
-    line = base.mark_line(color=COLOURS[1]).encode(y="fitted:Q")
-    bars = base.mark_rule(color=COLOURS[0]).encode(y="low:Q", y2="high:Q")
-    points = base.mark_point(filled=True, size=60, color=COLOURS[0]).encode(
-        y="rate:Q", tooltip=["heads:Q", "failed:Q", "runs:Q", "fitted:Q"]
-    )
-    chart: alt.FacetChart = (
-        alt.layer(band, line, bars, points, data=alt.InlineData(values=shown))
-        .properties(**SIZE)
-        .facet(column=alt.Column("variant:N", title=None, header=alt.Header(labelFontSize=12)))
-        .properties(title=titled("Failures within 200 updates (points) and the law q^K (line)"))
-    )
-    return chart
+    column = alt.Column("variant:N", title=None, header=alt.Header(labelFontSize=12))
+    title = "Failures within 200 updates (points) and the law q^K (line)"
+    return headed(layers.properties(**SIZE).facet(column=column), title)
 
 
 def heads_alone(rows: Table) -> alt.TopLevelMixin:
     """Accuracy of trained networks whole, with their best head alone, and with any other of their heads alone."""
+    order = ["all heads", "best head alone", "any other head alone"]
     shown = []
     for row in rows:
-        name = f"{row['variant']}, {row['setting']}"
-        best = {"panel": name, "combination": row["combination"]}
-        if row["best"]:
-            shown.append({**best, "what": "all heads", "accuracy": row["whole"]})
-            shown.append({**best, "what": "best head alone", "accuracy": row["best_accuracy"]})
-        else:
-            shown.append({**best, "what": "any other head alone", "accuracy": max(row["alone"], row["for_all"])})
-    order = ["all heads", "best head alone", "any other head alone"]
-    layer = (
-        alt.Chart()
-        .mark_tick(thickness=1.5, opacity=0.6)
-        .encode(
-            x=alt.X("what:N", title=None, sort=order, axis=alt.Axis(labelAngle=-30)),
-            y=alt.Y("accuracy:Q", title="token accuracy", scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("what:N", legend=None, scale=alt.Scale(domain=order, range=[INK, *COLOURS[:2]])),
-            tooltip=["combination:Q", "what:N", alt.Tooltip("accuracy:Q", format=".3f")],
-        )
-        .properties(**SIZE)
+        other = max(row["alone"], row["for_all"])
+        values = (row["whole"], row["best_accuracy"], None) if row["best"] else (None, None, other)
+        of_row = {"panel": f"{row['variant']}, {row['setting']}", "combination": row["combination"]}
+        shown += [
+            {**of_row, "what": what, "accuracy": value}
+            for what, value in zip(order, values, strict=True)
+            if value is not None
+        ]
+    ticks = alt.Chart().mark_tick(thickness=1.5, opacity=0.6).properties(**SIZE)
+    layer = ticks.encode(
+        x=alt.X("what:N", title=None, sort=order, axis=alt.Axis(labelAngle=-30)),
+        y=shares("accuracy", "token accuracy"),
+        color=alt.Color("what:N", legend=None, scale=alt.Scale(domain=order, range=[INK, *COLOURS[:2]])),
+        tooltip=["combination:Q", "what:N", rounded("accuracy")],
     )
-    return panels(
-        shown, column="panel", layer=layer, title="Trained networks pruned to one head, without more training"
-    )
+    title = "Trained networks pruned to one head, without more training"
+    return panels(shown, column="panel", layer=layer, title=title)

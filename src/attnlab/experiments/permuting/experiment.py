@@ -4,43 +4,33 @@ Copying 40 of 60 words, and the same with the output in another order: output t 
 the bag of words is all there is, so the probe beta_uf cannot mind the order. Attention does.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import altair as alt
 import numpy as np
 
-from attnlab.families.copying.orders import (
-    LENGTH,
-    RUNS_PER_ORDER,
-    Indices,
-    distance,
-    random_order,
-    shifted,
-    shuffled_blocks,
-    task_in_order,
-)
+from attnlab.families.copying.orders import LENGTH, RUNS_PER_ORDER, distance, random_order, shifted, shuffled_blocks
 from attnlab.families.copying.position_scores import SEQUENCES, PositionScores, score_positions
-from attnlab.families.copying.spec import CopyingSpec, Seq2SeqSpec
-from attnlab.families.copying.success import EVERY, LEARNED
-from attnlab.lab.claims import Part, Preset
-from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
-from attnlab.lab.outcomes import Outcome, Runs, learned, rate_table, rates_in_words
+from attnlab.families.copying.spec import Seq2SeqSpec
+from attnlab.families.copying.success import EVERY
+from attnlab.lab.claims import PRESETS, Part
+from attnlab.lab.copying import network_in_order, task_of
+from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
+from attnlab.lab.outcomes import Outcome, Runs, learned, mean, rate_table, rates_in_words
 from attnlab.lab.rules import all_of, below, higher, missing, none_of, within
-from attnlab.pages.charts import COLOURS, CONTRAST, accuracy_curves, curves, pointing_curves, titled
+from attnlab.pages.charts import COLOURS, CONTRAST, accuracy_curves, curves, headed, inline, pointing_curves, rounded
 from attnlab.runs.environment import threads
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import resampled_rows, value_and_interval
 from attnlab.stats.ranks import spearman
 
 # --- settings
 
-STEPS: dict[Preset, int] = {"quick": 50, "reduced": 300, "paper": 300}
+STEPS = by_preset(50, 300, 300)
 """Updates within which a run must have learned."""
-UNIFORM_STEPS: dict[Preset, int] = {"quick": 10, "reduced": 60, "paper": 60}
-UNIFORM_SEEDS: dict[Preset, int] = {"quick": 1, "reduced": 10, "paper": 20}
+UNIFORM_STEPS = by_preset(10, 60, 60)
 POINTS = 0.02
 """Two points of accuracy: what counts as the same."""
 FEWEST_RUNS = 5
@@ -53,35 +43,22 @@ LEAST_LIFT = 0.01
 """Smaller lifts are drawn here."""
 
 
-def in_order(
-    name: str, order: Callable[[int], Indices | None], quick: int, reduced: int, paper: int, *, whole: bool = False
-) -> Setting:
-    """P3's network on 40 of 60 words in the order of each seed; runs end once they have learned unless ``whole``."""
-    stop_at = None if whole else LEARNED
-    return Setting(
-        name,
-        lambda seed: RunSpec(task=task_in_order(order(seed)), init_seed=seed, data_seed=seed),
-        {"quick": quick, "reduced": reduced, "paper": paper},
-        {preset: Schedule.every(EVERY, steps=steps, stop_at=stop_at) for preset, steps in STEPS.items()},
-    )
-
-
 def with_uniform_attention(setting: Setting) -> Setting:
     """The same with uniform attention, for fewer updates."""
     return Setting(
         f"{setting.name}, uniform",
         lambda seed: setting.spec(seed).model_copy(update={"model": Seq2SeqSpec(attention="uniform")}),
-        UNIFORM_SEEDS,
+        by_preset(1, 10, 20),
         {preset: Schedule.every(EVERY, steps=steps) for preset, steps in UNIFORM_STEPS.items()},
     )
 
 
-COPYING = in_order("copying", lambda _: None, 1, 20, 20)
-BLOCKS = in_order("blocks of 5 shuffled", lambda seed: shuffled_blocks(5, seed), 0, 3, 8)
-SHIFT = in_order("shifted by 1", lambda _: shifted(1), 1, 3, 8)
-FURTHER = in_order("shifted by 5", lambda _: shifted(5), 0, 3, 8)
-RANDOM = in_order("random order", random_order, 1, 10, 20, whole=True)
-REVERSAL = in_order("reversed", lambda _: tuple(reversed(range(LENGTH))), 0, 3, 8)
+COPYING = network_in_order("copying", lambda _: None, (1, 20, 20), STEPS)
+BLOCKS = network_in_order("blocks of 5 shuffled", lambda seed: shuffled_blocks(5, seed), (0, 3, 8), STEPS)
+SHIFT = network_in_order("shifted by 1", lambda _: shifted(1), (1, 3, 8), STEPS)
+FURTHER = network_in_order("shifted by 5", lambda _: shifted(5), (0, 3, 8), STEPS)
+RANDOM = network_in_order("random order", random_order, (1, 10, 20), STEPS, whole=PRESETS)
+REVERSAL = network_in_order("reversed", lambda _: tuple(reversed(range(LENGTH))), (0, 3, 8), STEPS)
 ORDERS = (COPYING, BLOCKS, SHIFT, FURTHER, RANDOM, REVERSAL)
 UNIFORM = {setting.name: with_uniform_attention(setting) for setting in (COPYING, RANDOM)}
 
@@ -105,11 +82,9 @@ class Permuting(Experiment):
 
     def scores(self, outcome: Outcome) -> PositionScores:
         """How well each position was learned, by the weights at the run's end."""
-        spec, (step, weights) = outcome.spec, outcome.weights()
+        spec, task, (step, weights) = outcome.spec, task_of(outcome.spec).build(), outcome.weights()
         assert spec is not None
-        assert isinstance(spec.task, CopyingSpec)
         assert isinstance(spec.model, Seq2SeqSpec)
-        task = spec.task.build()
         network = spec.model.build(task.vocabulary, task.vocabulary, spec.init_seed)
         network.load_state_dict(weights)
         with threads(1):
@@ -134,8 +109,8 @@ class Permuting(Experiment):
         success = []
         for row in rate_table(self.learning, self.within):
             group = self.learning[row["setting"]]
-            after = float(np.mean([one.run.rows[-1]["attention_one_after"] for one in group]))
-            success.append({**row, "one_after_at_end": after, "distance": float(np.mean([*map(distance_of, group)]))})
+            after = mean(one.run.rows[-1]["attention_one_after"] for one in group)
+            success.append({**row, "one_after_at_end": after, "distance": mean(map(distance_of, group))})
         return {
             "success": success,
             "uniform": self.uniform.curves(),
@@ -158,11 +133,13 @@ class Permuting(Experiment):
         return {**seeds, "uniform attention": [one.seed for one in self.uniform[COPYING]]}
 
     def figures(self) -> Figures:
-        table = self.learning.curves()
+        table, y_title = self.learning.curves(), "right position is the largest"
+        uniform = curves(y="probe_accuracy", y_title=y_title, colour="setting")
+        uniform = uniform.properties(data=inline(self.uniform.curves()))
         return {
             "curves": accuracy_curves(table, "Accuracy of every run: copying, and copying in another order"),
             "knowledge": pointing_curves(table, one_after=True),
-            "uniform": uniform_figure(self.uniform),
+            "uniform": headed(uniform, "The lexical probe under uniform attention, two orders", width=320, height=240),
             "distance": distance_figure(self.learning.all(), self.within),
             "positions": position_figure(position_table(self.positions)),
         }
@@ -173,17 +150,6 @@ class Permuting(Experiment):
         return " ".join([rates_in_words(rate_table(self.learning, self.within), self.within), *details])
 
     def notes(self) -> list[str]:
-        presets: dict[Preset, list[str]] = {
-            "quick": [
-                "quick: one run of copying, of a shift by 1 and of a random order, 50 updates instead of 300; uniform "
-                "attention for 10 updates."
-            ],
-            "reduced": [
-                "reduced: 10 runs on 5 random orders instead of 20 on 10, three seeds of the other orders instead of "
-                "eight, ten seeds with uniform attention instead of 20."
-            ],
-            "paper": [],
-        }
         return [
             "Plain copying is 40 of 60 of the experiment copying, and shares its runs.",
             f"Every random order is run with {RUNS_PER_ORDER} seeds. A shift goes round: the last outputs are the "
@@ -191,15 +157,18 @@ class Permuting(Experiment):
             "Runs on random orders go on to the end; all others end once they have learned.",
             f"Positions are measured on {SEQUENCES} fresh sequences with the weights of the end, without the end "
             "symbol.",
-            *presets[self.order.preset],
+            *self.at_preset(
+                quick="quick: one run of copying, of a shift by 1 and of a random order, 50 updates instead of 300; "
+                "uniform attention for 10 updates.",
+                reduced="reduced: 10 runs on 5 random orders instead of 20 on 10, three seeds of the other orders "
+                "instead of eight, ten seeds with uniform attention instead of 20.",
+            ),
         ]
 
 
 def distance_of(outcome: Outcome) -> float:
     """Mean |pi(t) - t| of the order that a run had."""
-    assert outcome.spec is not None
-    assert isinstance(outcome.spec.task, CopyingSpec)
-    return distance(outcome.spec.task.order)
+    return distance(task_of(outcome.spec).order)
 
 
 def same_probe(plain: Sequence[Outcome], moved: Sequence[Outcome]) -> Part:
@@ -264,77 +233,47 @@ def correlation(positions: PositionScores, measure: str) -> float | None:
 def position_table(positions: Mapping[int, PositionScores]) -> Table:
     """A row for each output position of each run on a random order, both counted from 1."""
     return [
-        {
-            "order": seed // RUNS_PER_ORDER + 1,
-            "seed": seed,
-            "step": one.step,
-            "output": t + 1,
-            "input": int(one.right[t]) + 1,
-            "distance": int(one.distance[t]),
-            "accuracy": float(one.accuracy[t]),
-            "attention": float(one.attention[t]),
-            "lift": float(one.lift[t]),
-        }
+        {"order": seed // RUNS_PER_ORDER + 1, "seed": seed, "step": one.step}
+        | {"output": t + 1, "input": int(one.right[t]) + 1, "distance": int(one.distance[t])}
+        | {name: float(getattr(one, name)[t]) for name in ("accuracy", "attention", "lift")}
         for seed, one in positions.items()
         for t in range(len(one.right))
     ]
 
 
-def uniform_figure(uniform: Runs) -> alt.Chart:
-    """The probe under uniform attention, copying against random orders, in one panel."""
-    layer = curves(
-        x="step",
-        y="probe_accuracy",
-        group="seed",
-        colour="setting",
-        x_title="updates",
-        y_title="right position is the largest",
-    )
-    data, title = alt.InlineData(values=uniform.curves()), "The lexical probe under uniform attention, two orders"
-    chart: alt.Chart = layer.properties(data=data, width=320, height=240, title=titled(title))
-    return chart
-
-
-def distance_figure(outcomes: Sequence[Outcome], updates: int) -> alt.Chart:
+def distance_figure(outcomes: Sequence[Outcome], updates: int) -> alt.TopLevelMixin:
     """A dot for each run: how far its order is from the identity, and when it learned."""
     rows = [
         {"order": one.setting, "seed": one.seed, "distance": distance_of(one), "step": one.step_or_after(updates)}
         for one in outcomes
     ]
     orders = list(dict.fromkeys(one.setting for one in outcomes))
-    title = f"Distance from the identity and learning; {updates + EVERY}: not learned within {updates}"
-    chart: alt.Chart = (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_point(filled=True, size=60, opacity=0.5)
-        .encode(
-            x=alt.X("distance:Q", title="how far the order is from the identity: mean of |π(t) − t|"),
-            y=alt.Y("step:Q", title="step of success", scale=alt.Scale(domain=[0, updates + 20])),
-            color=alt.Color("order:N", title=None, sort=orders, scale=alt.Scale(range=list(COLOURS))),
-            tooltip=["order:N", "seed:N", alt.Tooltip("distance:Q", format=".1f"), "step:Q"],
-        )
-        .properties(width=420, height=260, title=titled(title))
+    dots = alt.Chart(inline(rows)).mark_point(filled=True, size=60, opacity=0.5)
+    dots = dots.encode(
+        x=alt.X("distance:Q", title="how far the order is from the identity: mean of |π(t) − t|"),
+        y=alt.Y("step:Q", title="step of success", scale=alt.Scale(domain=[0, updates + 20])),
+        color=alt.Color("order:N", title=None, sort=orders, scale=alt.Scale(range=list(COLOURS))),
+        tooltip=["order:N", "seed:N", rounded("distance", ".1f"), "step:Q"],
     )
-    return chart
+    title = f"Distance from the identity and learning; {updates + EVERY}: not learned within {updates}"
+    return headed(dots, title, width=420, height=260)
 
 
-def position_figure(table: Table) -> alt.HConcatChart:
+def position_figure(table: Table) -> alt.TopLevelMixin:
     """Every position of every run on a random order, and the median for each distance: attention's lift, accuracy."""
-    data = alt.InlineData(values=[{**row, "lift": max(row["lift"], LEAST_LIFT)} for row in table])
+    rows = [{**row, "lift": max(row["lift"], LEAST_LIFT)} for row in table]
     x = alt.X("distance:Q", title="distance |π(t) − t| of an output from its input position")
+    base = alt.Chart(inline(rows)).encode(x=x)
 
-    def panel(measure: str, title: str, scale: alt.Scale, ticks: Sequence[float]) -> alt.LayerChart | alt.FacetChart:
-        y = alt.Y(f"{measure}:Q", title=title, scale=scale, axis=alt.Axis(values=list(ticks), format="~g"))
-        dots = (
-            alt.Chart(data)
-            .mark_point(filled=True, size=18, opacity=0.25, color=CONTRAST[1])
-            .encode(x=x, y=y, tooltip=["order:N", "seed:N", "output:Q", "input:Q", "distance:Q", f"{measure}:Q"])
-        )
-        line = alt.Chart(data).mark_line(color=CONTRAST[0]).encode(x=x, y=alt.Y(f"median({measure}):Q", scale=scale))
+    def panel(measure: str, title: str, scale: alt.Scale, *ticks: float) -> alt.LayerChart | alt.FacetChart:
+        y = alt.Y(f"{measure}:Q", title=title, scale=scale, axis=alt.Axis(values=ticks, format="~g"))
+        beside = ["order:N", "seed:N", "output:Q", "input:Q", "distance:Q", f"{measure}:Q"]
+        dots = base.mark_point(filled=True, size=18, opacity=0.25, color=CONTRAST[1]).encode(y=y, tooltip=beside)
+        line = base.mark_line(color=CONTRAST[0]).encode(y=alt.Y(f"median({measure}):Q", scale=scale))
         return alt.layer(dots, line).properties(width=360, height=260)
 
     log = alt.Scale(type="log", domain=[LEAST_LIFT, 40])
-    chart: alt.HConcatChart = alt.hconcat(
-        panel("lift", "attention's lift at the right position", log, (LEAST_LIFT, 0.1, 1, 10, 40)),
-        panel("accuracy", "token accuracy", alt.Scale(domain=[0, 1]), (0, 0.2, 0.4, 0.6, 0.8, 1)),
-    ).properties(title=titled("Random orders, position by position, at the end; line: median for each distance"))
-    return chart
+    lift = panel("lift", "attention's lift at the right position", log, LEAST_LIFT, 0.1, 1, 10, 40)
+    accuracy = panel("accuracy", "token accuracy", alt.Scale(domain=[0, 1]), 0, 0.2, 0.4, 0.6, 0.8, 1)
+    title = "Random orders, position by position, at the end; line: median for each distance"
+    return headed(alt.hconcat(lift, accuracy), title)

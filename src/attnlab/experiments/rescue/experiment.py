@@ -10,39 +10,22 @@ from itertools import groupby
 from typing import Any
 
 import altair as alt
-import numpy as np
 
 from attnlab.experiments.rescue.tiers import FRESH_LATER, TIERS, against_fresh_start, against_no_change, rates, tier
-from attnlab.families.copying.starts import (
-    ANEW,
-    BATCH,
-    FRESH_ATTENTION,
-    FRESH_START,
-    HEADS,
-    IBM_FEWER,
-    IBM_OWN,
-    NO_CHANGE,
-    REMEDIES,
-    SCALES,
-    WARM_START,
-    WARM_UP,
-    Scale,
-    start,
-    update_cost,
-)
+from attnlab.families.copying import starts
+from attnlab.families.copying.starts import FRESH_START, NO_CHANGE, REMEDIES, SCALES, Scale
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN, first_learned
 from attnlab.families.registry import build_problem
 from attnlab.lab.claims import Part, Preset, Verdict
-from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
-from attnlab.lab.outcomes import Outcome, Runs, learned
+from attnlab.lab.experiment import Experiment, Figures, Order, Table, by_preset, claim
+from attnlab.lab.outcomes import Outcome, Runs, learned, mean, rate_of
 from attnlab.lab.rules import LEAST, none_of
-from attnlab.pages.charts import COLOURS, SIZE, curves, panels
+from attnlab.pages.charts import COLOURS, SIZE, accuracy_curves, panels, shares
 from attnlab.protocols import Row
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.stats.rates import wilson
 
 # --- settings
 
@@ -65,17 +48,17 @@ class Sample:
     limit: int
 
 
-SAMPLES: Mapping[Preset, Sample] = {
-    "quick": Sample(starts=2, late=0, first=5, step=5, limit=10),
-    "reduced": Sample(starts=24, late=4, first=40, step=10, limit=80),
-    "paper": Sample(starts=24, late=24, first=40, step=10, limit=80),
-}
+SAMPLES = by_preset(
+    Sample(starts=2, late=0, first=5, step=5, limit=10),
+    Sample(starts=24, late=4, first=40, step=10, limit=80),
+    Sample(starts=24, late=24, first=40, step=10, limit=80),
+)
 
 
 def make_job(scale: Scale, seed: int, remedy: str = NO_CHANGE, steps: int = WITHIN) -> Job:
     """A run that ends once it has learned, or after so many ``steps``."""
     schedule = Schedule.every(EVERY, steps=steps, stop_at=LEARNED, checkpoint_every=WITHIN)
-    return Job(f"{remedy}, seed {seed}", RunSpec(**start(scale, seed, remedy)), schedule)
+    return Job(f"{remedy}, seed {seed}", RunSpec(**starts.start(scale, seed, remedy)), schedule)
 
 
 def planned(order: Order, done: Mapping[str, Trained]) -> tuple[list[Job], list[int], list[Job]]:
@@ -96,14 +79,14 @@ def planned(order: Order, done: Mapping[str, Trained]) -> tuple[list[Job], list[
         count = min(count + sample.step, sample.limit)
 
 
-def with_remedies(preset: Preset, tried: list[Job], starts: list[int]) -> tuple[list[Job], list[int], list[Job]]:
-    """The same runs, those of the first ``starts`` taken on to step 600, and the runs of all remedies."""
-    scale, late = SCALES[preset], starts[: SAMPLES[preset].late]
-    steps = {seed: LATE if seed in late else WITHIN for seed in starts}
-    unchanged = {seed: make_job(scale, seed, steps=steps[seed]) for seed in starts}
+def with_remedies(preset: Preset, tried: list[Job], failing: list[int]) -> tuple[list[Job], list[int], list[Job]]:
+    """The same runs, those of the first ``failing`` taken on to step 600, and the runs of all remedies."""
+    scale, late = SCALES[preset], failing[: SAMPLES[preset].late]
+    steps = {seed: LATE if seed in late else WITHIN for seed in failing}
+    unchanged = {seed: make_job(scale, seed, steps=steps[seed]) for seed in failing}
     # Start by start, so that a sweep that is cut short has whole starts, and `--seeds` of them make a result.
-    others = [make_job(scale, seed, remedy, steps[seed]) for seed in starts for remedy in REMEDIES[1:]]
-    return [unchanged.get(seed, job) for seed, job in enumerate(tried)], starts, others
+    others = [make_job(scale, seed, remedy, steps[seed]) for seed in failing for remedy in REMEDIES[1:]]
+    return [unchanged.get(seed, job) for seed, job in enumerate(tried)], failing, others
 
 
 @dataclass(frozen=True)
@@ -157,8 +140,8 @@ class Rescue(Experiment):
 
     def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
         """Before the failing starts are known: as many seeds as may be tried, and as many starts of them."""
-        tried, starts, others = planned(order, done)
-        if not starts:
+        tried, failing, others = planned(order, done)
+        if not failing:
             scale, sample = SCALES[order.preset], SAMPLES[order.preset]
             tried = [make_job(scale, seed) for seed in range(sample.limit)]
             tried, _, others = with_remedies(order.preset, tried, order.first(range(sample.starts)))
@@ -169,24 +152,21 @@ class Rescue(Experiment):
 
         Fresh at step 100 means no change up to there, then a fresh start.
         """
-        tried, starts, _ = planned(order, done)
+        tried, failing, _ = planned(order, done)
         for job in tried:
             yield Outcome(SEEDS_TRIED, job.spec.data_seed, done[job.spec.id])
         scale, late = SCALES[order.preset], SAMPLES[order.preset].late
         for remedy in (*REMEDIES, FRESH_LATER):
-            for number, seed in enumerate(starts):
-                spec = RunSpec(**start(scale, seed, FRESH_START if remedy == FRESH_LATER else remedy))
-                before = ANEW if remedy == FRESH_LATER else 0
+            for number, seed in enumerate(failing):
+                spec = RunSpec(**starts.start(scale, seed, FRESH_START if remedy == FRESH_LATER else remedy))
+                before = starts.ANEW if remedy == FRESH_LATER else 0
                 yield Tried(remedy, seed, done[spec.id], spec, late=number < late, before=before)
 
     # --- measures
 
     def measure(self, runs: Runs) -> None:
-        self.tried: dict[str, list[Tried]] = {
-            name: [one for one in group if isinstance(one, Tried)]
-            for name, group in runs.items()
-            if name != SEEDS_TRIED
-        }
+        others = {name: group for name, group in runs.items() if name != SEEDS_TRIED}
+        self.tried = {name: [one for one in group if isinstance(one, Tried)] for name, group in others.items()}
         self.late = {name: [one for one in group if one.late] for name, group in self.tried.items()}
         self.learned = {name: learned(group) for name, group in self.tried.items()}
         self.unchanged, self.fresh = against_no_change(self.learned), against_fresh_start(self.learned)
@@ -198,24 +178,24 @@ class Rescue(Experiment):
 
     @claim("rescue-informative-data")
     def informative_data(self) -> Iterator[Part]:
-        yield from self.against_fresh(WARM_START, IBM_FEWER, more="holds", fewer="fails")
+        yield from self.against_fresh(starts.WARM_START, starts.IBM_FEWER, more="holds", fewer="fails")
 
     @claim("rescue-blind-alignment")
     def blind_alignment(self) -> Iterator[Part]:
         if self.learned:
-            yield none_of(IBM_OWN, self.learned[IBM_OWN], over="starts")
+            yield none_of(starts.IBM_OWN, self.learned[starts.IBM_OWN], over="starts")
 
     @claim("rescue-more-heads")
     def more_heads(self) -> Iterator[Part]:
-        yield from self.against_fresh(HEADS, more="holds", fewer="fails")
+        yield from self.against_fresh(starts.HEADS, more="holds", fewer="fails")
 
     @claim("rescue-optimiser")
     def optimiser(self) -> Iterator[Part]:
-        yield from self.against_fresh(BATCH, WARM_UP, more="fails", fewer="holds")
+        yield from self.against_fresh(starts.BATCH, starts.WARM_UP, more="fails", fewer="holds")
 
     @claim("rescue-fresh-attention")
     def fresh_attention(self) -> Iterator[Part]:
-        yield from self.against_fresh(FRESH_ATTENTION, more="fails", fewer="holds")
+        yield from self.against_fresh(starts.FRESH_ATTENTION, more="fails", fewer="holds")
 
     def against_fresh(self, *remedies: str, more: Verdict, fewer: Verdict) -> Iterator[Part]:
         """The verdicts where remedies rescue more, or fewer, starts than a fresh start, by the corrected test."""
@@ -242,9 +222,9 @@ class Rescue(Experiment):
         for name, group in self.tried.items():
             cost = self.costs[name]
             row: dict[str, Any] = {"remedy": name, "tier": tier(self.unchanged.get(name), self.fresh.get(name))}
+            horizons = {WITHIN: group, LATE: self.late[name]}
             row |= rate(group, WITHIN) | rate(self.late[name], LATE) | {"cost_of_update": cost}
-            row[f"mean_cost_{WITHIN}"] = mean_cost(group, WITHIN, cost)
-            row[f"mean_cost_{LATE}"] = mean_cost(self.late[name], LATE, cost)
+            row |= {f"mean_cost_{by}": mean(one.spent(by) * cost for one in some) for by, some in horizons.items()}
             for control, compared in (("no_change", self.unchanged), ("fresh_start", self.fresh)):
                 one = compared.get(name)
                 row[f"p_{control}"] = one and one.p
@@ -272,33 +252,22 @@ class Rescue(Experiment):
         """Success by remedy, success against cost, and the curves of all runs."""
         if not self.tried:
             return {}
-        layer = curves(x="step", y="accuracy", group="seed", x_title="updates", y_title="token accuracy")
         names = ("remedy", "seed", "step", "accuracy")
         rows = [{name: row[name] for name in names} for row in self.run_tables()["curves"]]
         return {
             "success": rates(self.remedies),
             "cost": shares_against_cost(self.tried, self.costs),
-            "curves": panels(
-                rows, column="remedy", layer=layer, title="Accuracy of every failing start with each remedy"
-            ),
+            "curves": accuracy_curves(rows, "Accuracy of every failing start with each remedy", "remedy"),
         }
 
     def seeds(self) -> dict[str, list[int]]:
-        starts, tried = self.runs[NO_CHANGE], self.runs[SEEDS_TRIED]
-        return {SEEDS_TRIED: [one.seed for one in tried], "failing starts": [one.seed for one in starts]}
+        roles = {SEEDS_TRIED: SEEDS_TRIED, "failing starts": NO_CHANGE}
+        return {role: [one.seed for one in self.runs[name]] for role, name in roles.items()}
 
     def summary(self) -> str:
-        starts, seeds = len(self.runs[NO_CHANGE]), len(self.runs[SEEDS_TRIED])
-        return in_words(self.remedies, starts, seeds)
+        return in_words(self.remedies, len(self.runs[NO_CHANGE]), len(self.runs[SEEDS_TRIED]))
 
     def notes(self) -> list[str]:
-        presets = {
-            "quick": [
-                "quick: two failing starts on permutations of 12 words with 32 hidden units, none goes on after step "
-                f"{WITHIN}; it shows how the experiment goes and decides nothing."
-            ],
-            "reduced": [f"reduced: the first 4 failing starts go on to step {LATE}, the others end at step {WITHIN}."],
-        }
         return [
             f"Starts are chosen because they fail within {WITHIN} updates, so no change has no success there by "
             "construction, and whatever draws anew succeeds on some of them. A fresh start is the fair comparison.",
@@ -306,15 +275,19 @@ class Rescue(Experiment):
             "those that attend to it are counted apart, and drawn as rings.",
             "Runs end once they have learned. A cost is a number of updates times the matrix products of one update, "
             "counted, in those of an update without a remedy; updates of a warm start count as whole ones.",
-            f"Fresh attention at step {ANEW} is compared with a fresh start at step {ANEW}: no change up to there, "
-            "then the fresh start's own run, both with the same total number of updates.",
+            f"Fresh attention at step {starts.ANEW} is compared with a fresh start at step {starts.ANEW}: no change up "
+            "to there, then the fresh start's own run, both with the same total number of updates.",
             "A warm start uses k = three quarters of the task's own n words, shorter sequences in the same vocabulary: "
             "40 of 60 would need other words, and so another start.",
             "On permutations every pair holds the same words, so IBM Model 1's table is exactly uniform and the loss "
             "towards it asks for uniform attention.",
             "The mirrored read-out came to the remedies last; how the failing starts among seeds 0 to 39 end with it "
             "was known from the experiment mirror, and no claim is about it.",
-            *presets.get(self.order.preset, []),
+            *self.at_preset(
+                quick="quick: two failing starts on permutations of 12 words with 32 hidden units, none goes on after "
+                f"step {WITHIN}; it shows how the experiment goes and decides nothing.",
+                reduced=f"reduced: the first 4 failing starts go on to step {LATE}, the others end at step {WITHIN}.",
+            ),
         ]
 
 
@@ -322,55 +295,41 @@ def cost_of(one: Tried) -> int:
     """The matrix products of one update of a run, after any warm start."""
     assert one.spec is not None
     problem = build_problem(one.spec)
-    return update_cost(lambda: problem.loss(WITHIN).backward())
+    return starts.update_cost(lambda: problem.loss(WITHIN).backward())
 
 
 def rate(group: Sequence[Tried], within: int) -> dict[str, Any]:
     """How many learned, with a Wilson interval, and how many of these attend to the right position."""
     learners, n = [one for one in group if one.learned_within(within) is not None], len(group)
-    names = ("starts", "learned", "rate", "low", "high", "attending")
-    values: tuple[Any, ...] = (n, *[None] * 5)
-    if n:
-        values = (n, len(learners), len(learners) / n, *wilson(len(learners), n), sum(one.attends for one in learners))
-    return {f"{name}_{within}": value for name, value in zip(names, values, strict=True)}
-
-
-def mean_cost(group: Sequence[Tried], within: int, cost: float) -> float | None:
-    """Updates until a start has learned, or all of them, in updates without a remedy."""
-    return float(np.mean([one.spent(within) * cost for one in group])) if group else None
+    row = {"starts": n, "learned": len(learners) if n else None, **rate_of(len(learners), n)}
+    row["attending"] = sum(one.attends for one in learners) if n else None
+    return {f"{name}_{within}": value for name, value in row.items()}
 
 
 def start_row(one: Tried, cost: float) -> dict[str, Any]:
     """How one start ended with one remedy."""
-    step = one.learned_within(one.horizon)
-    return {
-        "remedy": one.setting,
-        "seed": one.seed,
-        "step": step,
-        "given_up_at": one.horizon if step is None else None,
-        "cost": one.spent(one.horizon) * cost,
-        "last_accuracy": one.last["accuracy"],
-        "last_attention": one.last["attention_accuracy"],
-        "run": one.run.id,
-    }
+    step, last = one.learned_within(one.horizon), one.last
+    row = {"remedy": one.setting, "seed": one.seed, "step": step, "given_up_at": one.horizon if step is None else None}
+    row |= {"cost": one.spent(one.horizon) * cost, "last_accuracy": last["accuracy"]}
+    return row | {"last_attention": last["attention_accuracy"], "run": one.run.id}
 
 
-def in_words(table: Table, starts: int, seeds: int) -> str:
+def in_words(table: Table, failing: int, seeds: int) -> str:
     """The remedies as sentences, tier by tier."""
-    if not starts:
+    if not failing:
         return f"None of {seeds} starts failed, so there was nothing to rescue."
     sentences = [
-        f"{starts} failing starts among {seeds} seeds. With each remedy: how many learn within {WITHIN} updates (95 % "
+        f"{failing} failing starts among {seeds} seeds. With each remedy: how many learn within {WITHIN} updates (95 % "
         "interval), how many of these attend to the right position, and the mean cost in plain updates."
     ]
     for number, group in groupby(table, key=lambda row: row["tier"]):
-        remedies = [
+        each = [
             f"{row['remedy']}: {row[f'learned_{WITHIN}']} ({row[f'low_{WITHIN}']:.0%} to {row[f'high_{WITHIN}']:.0%}), "
             f"{row[f'attending_{WITHIN}']} attending, cost {row[f'mean_cost_{WITHIN}']:.0f}"
             for row in group
         ]
         words = f"Tier {number}, {TIERS[number]}" if number else "What all are compared with"
-        sentences.append(f"{words} – {'; '.join(remedies)}.")
+        sentences.append(f"{words} – {'; '.join(each)}.")
     late = table[0][f"starts_{LATE}"]
     if late:
         reached = "; ".join(f"{row['remedy']}: {row[f'learned_{LATE}']}, {row[f'attending_{LATE}']}" for row in table)
@@ -387,13 +346,6 @@ def shares_against_cost(tried: Mapping[str, Sequence[Tried]], costs: Mapping[str
         steps = [(0.0, 0.0), *((cost, (n + 1) / len(group)) for n, cost in enumerate(spent))]
         steps.append((within * costs[name], steps[-1][1]))
         rows += [{"remedy": name, "cost": cost, "share": share} for cost, share in steps]
-    layer: alt.Chart = (
-        alt.Chart()
-        .mark_line(interpolate="step-after", color=COLOURS[1])
-        .encode(
-            x=alt.X("cost:Q", title="cost in plain updates"),
-            y=alt.Y("share:Q", title="share that has learned", scale=alt.Scale(domain=[0, 1])),
-        )
-        .properties(**SIZE)
-    )
+    layer = alt.Chart().mark_line(interpolate="step-after", color=COLOURS[1]).properties(**SIZE)
+    layer = layer.encode(x=alt.X("cost:Q", title="cost in plain updates"), y=shares("share", "share that has learned"))
     return panels(rows, column="remedy", layer=layer, title=f"Success within {within} updates against what it costs")

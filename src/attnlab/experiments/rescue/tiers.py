@@ -8,7 +8,7 @@ import altair as alt
 from attnlab.families.copying.starts import FRESH_ATTENTION, FRESH_START, NO_CHANGE
 from attnlab.families.copying.success import WITHIN
 from attnlab.lab.experiment import Table
-from attnlab.pages.charts import COLOURS, INK, titled
+from attnlab.pages.charts import COLOURS, INK, headed, hue, inline
 from attnlab.stats.rates import holm, mcnemar, newcombe
 
 FRESH_LATER = "fresh start at step 100"
@@ -83,42 +83,28 @@ def tier(unchanged: Compared | None, fresh: Compared | None) -> int | None:
     return 3 if fresh is not None and fresh.worse else 2
 
 
-def rates(table: Table) -> alt.LayerChart:
+def rates(table: Table) -> alt.TopLevelMixin:
     """The share of starts that learned with each remedy, with its interval, coloured by tier.
 
     A ring: the share that learned and attends to the right position.
     """
-    tiers, control = (
-        {number: f"tier {number}: {words}" for number, words in TIERS.items()},
-        "what all are compared with",
-    )
+    tiers = {number: f"tier {number}: {words}" for number, words in TIERS.items()}
+    control = "what all are compared with"
     rows = [
-        {
-            "remedy": row["remedy"],
-            "tier": tiers.get(row["tier"], control),
-            **{name: row[f"{name}_{WITHIN}"] for name in ("rate", "low", "high")},
-            "attending": row[f"attending_{WITHIN}"] / row[f"starts_{WITHIN}"],
-        }
+        {"remedy": row["remedy"], "tier": tiers.get(row["tier"], control)}
+        | {name: row[f"{name}_{WITHIN}"] for name in ("rate", "low", "high")}
+        | {"attending": row[f"attending_{WITHIN}"] / row[f"starts_{WITHIN}"]}
         for row in table
     ]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    colours = [COLOURS[2], COLOURS[1], COLOURS[4], COLOURS[0], INK]
+    base = alt.Chart(inline(rows)).encode(
         y=alt.Y("remedy:N", title=None, sort=[row["remedy"] for row in table], axis=alt.Axis(labelLimit=260)),
-        color=alt.Color(
-            "tier:N",
-            title=None,
-            scale=alt.Scale(
-                domain=[*tiers.values(), control], range=[COLOURS[2], COLOURS[1], COLOURS[4], COLOURS[0], INK]
-            ),
-            legend=alt.Legend(orient="bottom", columns=1, labelLimit=420),
-        ),
+        color=hue("tier", colours, domain=[*tiers.values(), control], orient="bottom", columns=1, labelLimit=420),
     )
-    share = alt.Scale(domain=[0, 1])
-    bars = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", scale=share, title=f"share of the failing starts that learn within {WITHIN} updates"),
-        x2="high:Q",
-    )
+    x_title = f"share of the failing starts that learn within {WITHIN} updates"
+    low = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), title=x_title)
+    bars = base.mark_rule(strokeWidth=2).encode(x=low, x2="high:Q")
     points = base.mark_point(filled=True, size=70).encode(x="rate:Q", tooltip=["remedy:N", "rate:Q", "low:Q", "high:Q"])
     rings = base.mark_point(filled=False, size=190, strokeWidth=1.5).encode(x="attending:Q")
     title = "What makes failing starts learn (dot, 95 % interval) and attend to the right position (ring)"
-    chart: alt.LayerChart = (bars + points + rings).properties(width=460, height=26 * len(rows), title=titled(title))
-    return chart
+    return headed(bars + points + rings, title, width=460, height=26 * len(rows))

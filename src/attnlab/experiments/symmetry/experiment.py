@@ -13,15 +13,24 @@ import altair as alt
 import numpy as np
 
 from attnlab.families.copying.contrast import contrast
-from attnlab.families.copying.spec import CopyingSpec, DistributionSpec, MixtureSpec, PermutationsSpec, SelectionsSpec
-from attnlab.families.copying.success import EVERY, LEARNED, WITHIN
-from attnlab.lab.claims import Part, Preset
-from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
-from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, rate_table, rates_in_words
+from attnlab.families.copying.spec import MixtureSpec, PermutationsSpec, SelectionsSpec
+from attnlab.families.copying.success import WITHIN
+from attnlab.lab.claims import Part
+from attnlab.lab.copying import network_on, task_of
+from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
+from attnlab.lab.outcomes import (
+    Outcome,
+    Runs,
+    curve_table,
+    estimate_of,
+    learned,
+    learned_steps,
+    mean,
+    rate_table,
+    rates_in_words,
+)
 from attnlab.lab.rules import all_of, higher, lower, missing
-from attnlab.pages.charts import CONTRAST, INK, accuracy_curves, titled
-from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec
+from attnlab.pages.charts import CONTRAST, INK, accuracy_curves, headed, hue, inline, rounded, shares
 from attnlab.stats.bootstrap import resampled_rows, value_and_interval
 from attnlab.stats.ranks import spearman
 from attnlab.stats.rates import fisher_exact
@@ -29,7 +38,7 @@ from attnlab.stats.success_curve import NONE, Fits, Floats, fit_curves
 
 # --- settings
 
-STEPS: dict[Preset, int] = {"quick": 50, "reduced": WITHIN, "paper": WITHIN}
+STEPS = by_preset(50, WITHIN, WITHIN)
 """Updates within which a run must have learned."""
 SIZES = (41, 42, 44, 48, 52, 60, 80)
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.25)
@@ -44,33 +53,23 @@ LEFT = 1e-5
 """Where distributions without contrast are drawn: a logarithmic axis has no 0."""
 
 
-def setting(name: str, distribution: DistributionSpec, quick: int, reduced: int, paper: int) -> Setting:
-    """P3's network on a distribution; a run ends once it has learned."""
-    return Setting(
-        name,
-        lambda seed: RunSpec(task=CopyingSpec(distribution=distribution), init_seed=seed, data_seed=seed),
-        {"quick": quick, "reduced": reduced, "paper": paper},
-        {preset: Schedule.every(EVERY, steps=steps, stop_at=LEARNED) for preset, steps in STEPS.items()},
-    )
-
-
 def selected(words: int) -> Setting:
     """40 of so many words."""
-    least = words == 41
-    return setting(f"40 of {words}", SelectionsSpec(length=40, words=words), int(least), 20 if least else 10, 20)
+    seeds = (1, 20, 20) if words == 41 else (0, 10, 20)
+    return network_on(f"40 of {words}", SelectionsSpec(length=40, words=words), seeds, STEPS)
 
 
 def shared(share: float) -> Setting:
     """Permutations of 40 with a share of 40 of 41; with a share of 0 the vocabulary still has the 41st word."""
     parts = (PermutationsSpec(words=40), SelectionsSpec(length=40, words=41))
-    mixed = MixtureSpec(parts=parts, shares=(1 - share, share))
-    return setting(f"permutations of 40, {100 * share:g} % 40 of 41", mixed, int(share == 0.25), 20, 40)
+    mixed, seeds = MixtureSpec(parts=parts, shares=(1 - share, share)), (int(share == 0.25), 20, 40)
+    return network_on(f"permutations of 40, {100 * share:g} % 40 of 41", mixed, seeds, STEPS)
 
 
 ONE_LEFT_OUT = selected(SIZES[0])
 FAMILIES = {
     "40 of n": (
-        setting("permutations of 40", PermutationsSpec(words=40), 1, 20, 40),
+        network_on("permutations of 40", PermutationsSpec(words=40), (1, 20, 40), STEPS),
         ONE_LEFT_OUT,
         *map(selected, SIZES[1:]),
     ),
@@ -160,15 +159,9 @@ class Symmetry(Experiment):
         return {
             "distributions": distribution_table(self.tried, self.within),
             "fits": [
-                {
-                    "fit": name,
-                    "low": curve.low,
-                    "high": curve.high,
-                    "middle_contrast": 10**curve.middle,
-                    "width_decades": curve.width,
-                    "log_likelihood": curve.log_likelihood,
-                }
-                for name, curve in (("curve", self.fits.curve), ("step", self.fits.step))
+                {"fit": name, "low": fitted.low, "high": fitted.high, "middle_contrast": 10**fitted.middle}
+                | {"width_decades": fitted.width, "log_likelihood": fitted.log_likelihood}
+                for name, fitted in (("curve", self.fits.curve), ("step", self.fits.step))
             ],
             "rise": rise_table(self.fits),
         }
@@ -178,17 +171,11 @@ class Symmetry(Experiment):
 
     def figures(self) -> Figures:
         table = distribution_table(self.tried, self.within)
-        return {
-            "success": success_figure(table, self.fits),
-            "steps": steps_figure(table),
-            **{
-                name: accuracy_curves(
-                    curve_table(outcome for one in self.tried if one.family == family for outcome in one.outcomes),
-                    f"Accuracy of every seed: {family}",
-                )
-                for name, family in zip(("curves_of_n", "curves_of_shares"), FAMILIES, strict=True)
-            },
-        }
+        drawn = {"success": success_figure(table, self.fits), "steps": steps_figure(table)}
+        for name, family in zip(("curves_of_n", "curves_of_shares"), FAMILIES, strict=True):
+            rows = curve_table(outcome for one in self.tried if one.family == family for outcome in one.outcomes)
+            drawn[name] = accuracy_curves(rows, f"Accuracy of every seed: {family}")
+        return drawn
 
     def summary(self) -> str:
         table = distribution_table(self.tried, self.within)
@@ -209,13 +196,6 @@ class Symmetry(Experiment):
         return " ".join([rates_in_words(table, self.within), helped, shape])
 
     def notes(self) -> list[str]:
-        presets: dict[Preset, list[str]] = {
-            "quick": ["quick: one seed of three distributions, 50 updates instead of 200."],
-            "reduced": [
-                "reduced: 20 seeds of permutations and of each share instead of 40, ten of 40 of 42 to 40 of 80."
-            ],
-            "paper": [],
-        }
         return [
             "Contrast is exact, from the expected count table of a distribution: L times the mean entry of an output "
             "word with its own input word, less that with another word of its sequence.",
@@ -224,15 +204,17 @@ class Symmetry(Experiment):
             "A run ends once it has learned; settings that other experiments have too share their runs.",
             "Shares say how likely each sequence is to be of 40 of 41; at 0.1 % a batch of 128 has such a sequence "
             "about every eighth update.",
-            *presets[self.order.preset],
+            *self.at_preset(
+                quick="quick: one seed of three distributions, 50 updates instead of 200.",
+                reduced="reduced: 20 seeds of permutations and of each share instead of 40, ten of 40 of 42 to 40 of "
+                "80.",
+            ),
         ]
 
 
 def contrast_of(setting: Setting) -> float:
     """The contrast of a setting's count table."""
-    task = setting.spec(0).task
-    assert isinstance(task, CopyingSpec)
-    return contrast(task.distribution.build())
+    return contrast(task_of(setting.spec(0)).distribution.build())
 
 
 def fit(tried: Sequence[Tried], within: int) -> Fits:
@@ -263,60 +245,45 @@ def distribution_table(tried: Sequence[Tried], within: int) -> Table:
         (rates,), p = rate_table(Runs(one.outcomes), within), None
         if none and one.contrast > NONE:
             p = min(1.0, compared * fisher_exact((rates["learned"], rates["seeds"]), (sum(none), len(none))))
-        mean = float(np.mean([outcome.step_or_after(within) for outcome in one.outcomes]))
-        table.append({**rates, "family": one.family, "contrast": one.contrast, "mean_step": mean, "p_none": p})
+        steps = mean(outcome.step_or_after(within) for outcome in one.outcomes)
+        table.append({**rates, "family": one.family, "contrast": one.contrast, "mean_step": steps, "p_none": p})
     return table
 
 
 def rise_table(fits: Fits) -> Table:
     """What decides between slope and threshold, each with its 95 % interval over resampled runs."""
-    measures = {
-        "width in decades": fits.width,
-        "height": fits.height,
-        "AIC of the best step less the curve's": fits.aic_gain,
-    }
-    return [
-        {"measure": measure, "value": value, "low": low, "high": high}
-        for measure, values in measures.items()
-        for value, (low, high) in [known(values)]
-    ]
+    aic = "AIC of the best step less the curve's"
+    measures = {"width in decades": fits.width, "height": fits.height, aic: fits.aic_gain}
+    return [{"measure": measure, **estimate_of(values)} for measure, values in measures.items()]
 
 
-def success_figure(table: Table, fits: Fits) -> alt.LayerChart | alt.FacetChart:
+def success_figure(table: Table, fits: Fits) -> alt.TopLevelMixin:
     """The share of runs that learned, with its interval, the fitted curve and the best step."""
     points = against_contrast(table)
-    rate = alt.Y("rate:Q", title="share of runs that learned, with its 95 % interval", scale=alt.Scale(domain=[0, 1]))
     at, names = np.geomspace(LEFT, 0.5, 200), ["fitted curve", "best step"]
     lines = [
         {"shown": float(place), "p": float(value), "fit": name}
         for name, curve in zip(names, (fits.curve, fits.step), strict=True)
         for place, value in zip(at, curve.at(at), strict=True)
     ]
-    dash = alt.StrokeDash(
-        "fit:N",
-        title=None,
-        scale=alt.Scale(domain=names, range=[[1, 0], [4, 4]]),
-        legend=alt.Legend(orient="top"),
-    )
-    line = alt.Chart(alt.InlineData(values=lines)).mark_line(color=INK, strokeWidth=1.2)
-    return alt.layer(
+    scale = alt.Scale(domain=names, range=[[1, 0], [4, 4]])
+    dash = alt.StrokeDash("fit:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
+    line = alt.Chart(inline(lines)).mark_line(color=INK, strokeWidth=1.2)
+    layers = alt.layer(
         line.encode(x=contrast_axis(), y="p:Q", strokeDash=dash),
         points.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q"), y2="high:Q"),
-        points.mark_point(filled=True, size=60).encode(y=rate),
-    ).properties(title=titled("How much contrast does copying need? Leftmost: none at all"), width=460, height=260)
-
-
-def steps_figure(table: Table) -> alt.Chart:
-    """The mean step of success, failures counted as one evaluation after the last."""
-    chart: alt.Chart = (
-        against_contrast(table)
-        .mark_point(filled=True, size=60)
-        .encode(y=alt.Y("mean_step:Q", title="mean step of success"))
-        .properties(
-            title=titled("Contrast and speed; a failure counts as the last step and 10 more"), width=460, height=260
-        )
+        points.mark_point(filled=True, size=60).encode(
+            y=shares("rate", "share of runs that learned, with its 95 % interval")
+        ),
     )
-    return chart
+    return headed(layers, "How much contrast does copying need? Leftmost: none at all", width=460, height=260)
+
+
+def steps_figure(table: Table) -> alt.TopLevelMixin:
+    """The mean step of success, failures counted as one evaluation after the last."""
+    points = against_contrast(table).mark_point(filled=True, size=60)
+    points = points.encode(y=alt.Y("mean_step:Q", title="mean step of success"))
+    return headed(points, "Contrast and speed; a failure counts as the last step and 10 more", width=460, height=260)
 
 
 def against_contrast(table: Table) -> alt.Chart:
@@ -324,11 +291,10 @@ def against_contrast(table: Table) -> alt.Chart:
     families = list(dict.fromkeys(row["family"] for row in table))
     beside = {family: LEFT * 1.3**place for place, family in enumerate(families)}
     rows = [{**row, "shown": max(row["contrast"], beside[row["family"]])} for row in table]
-    colours = alt.Scale(range=list(CONTRAST))
-    chart: alt.Chart = alt.Chart(alt.InlineData(values=rows)).encode(
+    chart: alt.Chart = alt.Chart(inline(rows)).encode(
         x=contrast_axis(),
-        color=alt.Color("family:N", title=None, scale=colours, legend=alt.Legend(orient="top")),
-        tooltip=["setting:N", alt.Tooltip("contrast:Q", format=".2g"), "learned:Q", "seeds:Q", "median_step:Q"],
+        color=hue("family", CONTRAST),
+        tooltip=["setting:N", rounded("contrast", ".2g"), "learned:Q", "seeds:Q", "median_step:Q"],
     )
     return chart
 

@@ -19,8 +19,10 @@ def write_page_of_rows(experiment: TextExperiment, folder: Path) -> Path:
         raise UsageError(f"{folder} has no row's result to report on; run the experiment first.")
     words = page_words(experiment.name)
     lines = [_named(result, line, experiment.columns) for result in results for line in result.table(experiment.main)]
+    # The answer is about all corpora, so it must not be read off some of them, or off a few updates.
+    whole = {result.row for result in results if result.preset != "quick"} == set(experiment.rows)
     sections = [
-        *([Section("Answer", [words.answer])] if words.answer else []),
+        *([Section("Answer", [words.answer])] if words.answer and whole else []),
         Section(
             "All corpora",
             ["Each corpus at the strongest preset that it was run at. Tables with every digit are beside this page."],

@@ -11,7 +11,7 @@ from attnlab.data.batch import Bags
 from attnlab.families.base import BaseProblem
 from attnlab.families.topics.spec import SstSpec, TopicModelSpec, TopicsSpec
 from attnlab.families.topics.task import Split, split
-from attnlab.models.bag_attention import BagIndex, FoundLoss, bag_sum, index_bags
+from attnlab.models.bag_attention import BagIndex, LossWithGradients, bag_sum, index_bags
 from attnlab.models.topic import TopicModel, mean_loss, one_hot
 from attnlab.models.trained import choose_trained
 from attnlab.protocols import Row, RunSettings
@@ -40,7 +40,7 @@ class BagProblem(BaseProblem):
             self._index(bags) if len(bags) else None for bags in (self.valid_bags, self.test_bags)
         )
 
-    def loss(self, step: int) -> Tensor | FoundLoss:
+    def loss(self, step: int) -> Tensor | LossWithGradients:
         bags, index, right = self.train_bags, self.train_index, self.train_right
         if self.spec.batch is not None:
             generator = numpy_generator(self.spec.data_seed, "training", step)
