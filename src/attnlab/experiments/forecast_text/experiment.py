@@ -138,26 +138,24 @@ class ForecastText(shared.TextExperiment):
         return {"forecast": forecast_figure(self.variants), "measures": rivals.measure_figure(self.measures)}
 
     def summary(self) -> str:
-        sentences = []
+        said = []
         for corpus in dict.fromkeys(row["corpus"] for row in self.variants):
             ends = ", ".join(
                 f"{row['excess']:.3f} {row['variant']} (gain {row['gain']:.3f})"
                 for row in self.variants
                 if row["corpus"] == corpus
             )
-            sentences.append(f"A(alpha, beta) less chance on {corpus}: {ends}.")
+            said.append(f"A(alpha, beta) less chance on {corpus}: {ends}.")
         forecast, *others = [row for row in self.measures if (row["over"], row["read"]) == ("all", "best")]
         correlation = "undefined, as all are alike"
         if forecast["spearman"] is not None:
             correlation = f"{forecast['spearman']:.2f} (95 % interval {forecast['low']:.2f} to {forecast['high']:.2f})"
-        sentences.append(
-            f"The forecast's Spearman correlation with it over {forecast['variants']} variants: {correlation}."
-        )
+        said.append(f"The forecast's Spearman correlation with it over {forecast['variants']} variants: {correlation}.")
         beside = "; ".join(
             f"{row['title']} {'undefined' if row['spearman'] is None else format(row['spearman'], '.2f')}"
             for row in others
         )
-        return " ".join([*sentences, f"Other measures: {beside}."])
+        return " ".join([*said, f"Other measures: {beside}."])
 
     def notes(self) -> list[str]:
         preset, size = self.order.preset, SIZES[self.order.preset]
@@ -309,15 +307,12 @@ def forecast_figure(variants: Table) -> alt.TopLevelMixin:
     """What was forecast against what was measured."""
     names = [variant.name for variant in VARIANTS]
     scale, legend = alt.Scale(domain=names, range=list(COLOURS)), alt.Legend(orient="right")
-    base = alt.Chart(inline(variants)).encode(
-        color=alt.Color("variant:N", title=None, sort=names, scale=scale, legend=legend)
-    )
+    colour = alt.Color("variant:N", title=None, sort=names, scale=scale, legend=legend)
+    base = alt.Chart(inline(variants)).encode(color=colour)
     bars = base.mark_rule(opacity=0.5)
-    thresholds = alt.Chart(inline([{"gain": WEAK}, {"gain": LIKELY}])).mark_rule(
-        strokeDash=[4, 4], color=INK, opacity=0.5
-    )
+    limits = alt.Chart(inline([{"gain": WEAK}, {"gain": LIKELY}])).mark_rule(strokeDash=[4, 4], color=INK, opacity=0.5)
     layers = alt.layer(
-        thresholds.encode(x="gain:Q"),
+        limits.encode(x="gain:Q"),
         alt.Chart(inline([{"excess": 0}])).mark_rule(color=INK, opacity=0.5).encode(y="excess:Q"),
         bars.encode(x=alt.X("gain_low:Q"), x2="gain_high:Q", y="excess:Q"),
         bars.encode(x="gain:Q", y=alt.Y("low:Q"), y2="high:Q"),

@@ -92,9 +92,8 @@ class TopicTask:
         fewest, most = _range("others", self.others)
         numbers = rng.integers(fewest, most, size=count, endpoint=True)
         others = self.topic_words + self._others(numbers, rng)  # (sum of numbers,)
-        sentence = np.concatenate(
-            [np.repeat(np.arange(count), self.per_sentence), np.repeat(np.arange(count), numbers)]
-        )
+        rows = np.arange(count)
+        sentence = np.concatenate([np.repeat(rows, self.per_sentence), np.repeat(rows, numbers)])
         words = np.concatenate([topic_words.ravel(), others])
         order = np.lexsort((rng.random(len(words)), sentence))  # by sentence, at random within one
         offsets = np.concatenate([[0], np.cumsum(numbers + self.per_sentence)])
