@@ -52,11 +52,6 @@ class Followed:
     learned_at: int | None
 
     @property
-    def fitting(self) -> bool:
-        """Whether it belongs to the half that is fitted to."""
-        return in_fitting_half(self.seed)
-
-    @property
     def accuracy_at(self) -> int | None:
         """The first evaluation whose accuracy exceeds one half."""
         return next((step for step, row in sorted(self.rows.items()) if row["accuracy"] > 0.5), None)
