@@ -5,8 +5,9 @@ from math import log
 
 import numpy as np
 import pytest
+from tests.lab.drawn import at
+from tests.lab.drawn import marks as drawn
 from tests.news import write_news
-from tests.pages.drawn import at, drawn
 
 from attnlab.data.labelled_text import load_corpus
 from attnlab.experiments.knowledge_first.experiment import (

@@ -3,7 +3,8 @@
 import csv
 
 import pytest
-from tests.pages.drawn import at, drawn
+from tests.lab.drawn import at
+from tests.lab.drawn import marks as drawn
 
 from attnlab.experiments.locality.experiment import (
     BOTH,

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from scipy.stats import mannwhitneyu
-from tests.pages.drawn import at, drawn
+from tests.lab.drawn import at
+from tests.lab.drawn import marks as drawn
 
 from attnlab.experiments.copying.experiment import PERMUTATIONS
 from attnlab.experiments.mirror.experiment import Mirror

@@ -3,7 +3,8 @@
 from functools import cache
 
 import pytest
-from tests.pages.drawn import at, drawn
+from tests.lab.drawn import at
+from tests.lab.drawn import marks as drawn
 
 from attnlab.experiments.copying.experiment import PERMUTATIONS
 from attnlab.experiments.rescue import experiment as rescue

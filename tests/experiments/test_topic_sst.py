@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import torch
 from tests.lab.drawn import drawn
-from tests.lab.measured import after
+from tests.lab.ended import after
 
 from attnlab.errors import UsageError
 from attnlab.experiments.topic_sst import experiment as topic_sst

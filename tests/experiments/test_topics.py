@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tests.lab.drawn import drawn
-from tests.lab.measured import after, verdicts
+from tests.lab.ended import after, verdicts
 
 from attnlab.experiments.topic_ablation import experiment as topic_ablation
 from attnlab.experiments.topic_ablation.experiment import TopicAblation

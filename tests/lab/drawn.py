@@ -1,5 +1,7 @@
 """What a chart draws: its views one by one, with their data and the fields that they show."""
 
+from attnlab.pages.charts import describe
+
 
 def views(chart):
     """Each view as ``(rows, fields)``: the rows drawn, and the field shown by each channel, such as x or color.
@@ -33,3 +35,27 @@ def drawn(chart):
     """The rows of all data of a chart, each data set once, in the order of its views."""
     distinct = {id(rows): rows for rows, _ in views(chart)}
     return [row for rows in distinct.values() for row in rows]
+
+
+def marks(chart, layer=0):
+    """The marks of a chart's layer: for each the value on each channel (x, y, color, facet, ...).
+
+    A mark whose row lacks one of its x and y values is not drawn.
+    """
+    description = describe(chart)
+    outer = {name: description[name] for name in ("facet",) if name in description}
+    if "column" in outer.get("facet", {}):
+        outer = {"facet": outer["facet"]["column"]}
+    inner = description.get("spec", description)
+    part = inner["layer"][layer] if "layer" in inner else inner
+    channels = {**outer, **inner.get("encoding", {}), **part.get("encoding", {})}
+    fields = {name: one["field"] for name, one in channels.items() if isinstance(one, dict) and "field" in one}
+    data = next(place["data"] for place in (part, inner, description) if "data" in place)
+    rows = description["datasets"][data["name"]] if "name" in data else data["values"]
+    shown = [{channel: row.get(field) for channel, field in fields.items()} for row in rows]
+    return [mark for mark in shown if all(mark[axis] is not None for axis in ("x", "y") if axis in mark)]
+
+
+def at(marks, **channels):
+    """The marks that have these values on these channels."""
+    return [mark for mark in shown if all(mark[name] == value for name, value in channels.items())]

@@ -1,9 +1,7 @@
 """Runs on copying, as they would have ended, and experiments that have measured them."""
 
-from copy import copy
-
 from attnlab.lab.experiment import Order
-from attnlab.lab.outcomes import Outcome, Runs
+from attnlab.lab.outcomes import Outcome
 from attnlab.runs.loop import Trained
 
 
@@ -30,10 +28,7 @@ def group(setting, steps):
 
 def after(experiment, outcomes, preset="paper"):
     """The experiment once it has measured these runs, whichever were planned."""
-    story = copy(experiment)
-    story.order, story.runs = Order(preset), Runs(outcomes)
-    story.measure(story.runs)
-    return story
+    return experiment.story(Order(preset), outcomes)
 
 
 def verdicts(story):

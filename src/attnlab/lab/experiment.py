@@ -185,7 +185,7 @@ class Experiment:
         """What a reader should know about how it was run."""
         return ()
 
-    def at_preset(self, **notes: str) -> Sequence[str]:
+    def at_preset(self, **notes: str) -> list[str]:
         """The note about this preset, given by its name, if there is one."""
         return [note for preset, note in notes.items() if preset == self.order.preset]
 

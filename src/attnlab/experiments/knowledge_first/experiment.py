@@ -10,31 +10,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from attnlab.data.corpora import data_folder, known_corpus
 from attnlab.errors import UsageError
-from attnlab.experiments.knowledge_first.stages import (
-    FIELDS,
-    HALF,
-    NEAR_UNIFORM,
-    Course,
-    Field,
-    end_table,
-    lead_table,
-    median,
-    row_course,
-    text_course,
-)
+from attnlab.experiments.knowledge_first import stages
+from attnlab.experiments.knowledge_first.stages import FIELDS, Course, Field
 from attnlab.families.copying.spec import CopyingSpec, PermutationsSpec, SelectionsSpec
 from attnlab.families.keyword.spec import KeywordSpec
 from attnlab.families.texts.reading import corpus_of
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
 from attnlab.lab.claims import Part, Preset
-from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
-from attnlab.lab.outcomes import Runs
+from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
+from attnlab.lab.outcomes import Runs, mean, median
 from attnlab.lab.rules import above, low_high, none_of
-from attnlab.pages.charts import curves, metric_curves, panels
+from attnlab.pages.charts import metric_curves, seed_curves
 from attnlab.protocols import Train
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
@@ -65,8 +53,7 @@ def setting(
     """A task with a network, measured at these evaluations, of which quick makes the first."""
     few = tuple(step for step in evaluations if step <= QUICK)
     schedule, short = (Schedule(steps=steps[-1], evaluations=steps) for steps in (evaluations, few))
-    schedules: dict[Preset, Schedule] = {"quick": short, "reduced": schedule, "paper": schedule}
-    return Setting(name, spec, {"quick": quick, "reduced": reduced, "paper": paper}, schedules)
+    return Setting(name, spec, by_preset(quick, reduced, paper), by_preset(short, schedule, schedule))
 
 
 def copying_spec(task: CopyingSpec, train: Train = "all") -> Callable[[int], RunSpec]:
@@ -90,12 +77,8 @@ def text_spec(seed: int) -> RunSpec:
 COPIED = setting("40 of 60", copying_spec(SELECTIONS), CLOSE, 1, 10, 20)
 PERMUTED = setting("permutations of 40", copying_spec(PERMUTATIONS), CLOSE, 0, 10, 20)
 KEYWORD = setting("keyword, P3's classifier", keyword_spec(ClassifierSpec()), CLOSER, 1, 10, 20)
-GATED = setting(
-    "keyword, the blog's gated LSTM",
-    keyword_spec(ClassifierSpec(score="linear", bidirectional=False)),
-    CLOSER,
-    *(2, 10, 20),
-)
+BLOGS = ClassifierSpec(score="linear", bidirectional=False)
+GATED = setting("keyword, the blog's gated LSTM", keyword_spec(BLOGS), CLOSER, 2, 10, 20)
 TEXTS = setting("SST, P3's classifier", text_spec, LONG, 0, 5, 10)
 FROZEN = setting(
     "40 of 60, attention alone", copying_spec(SELECTIONS, "attention-only"), tuple(range(0, 201, 10)), 1, 20, 20
@@ -131,9 +114,9 @@ class KnowledgeFirst(Experiment):
 
     def measure(self, runs: Runs) -> None:
         courses = {
-            name: [row_course(outcome, positions) for outcome in runs[name]] for name, positions in POSITIONS.items()
+            name: [stages.row_course(one, positions) for one in runs[name]] for name, positions in POSITIONS.items()
         }
-        courses[TEXTS.name] = [text_course(outcome) for outcome in runs[TEXTS]]
+        courses[TEXTS.name] = [stages.text_course(outcome) for outcome in runs[TEXTS]]
         self.courses = {setting.name: courses[setting.name] for setting in FOLLOWED}
         self.frozen = courses[FROZEN.name]
         self.curves = [row for group in self.courses.values() for course in group for row in course.rows()]
@@ -149,7 +132,7 @@ class KnowledgeFirst(Experiment):
                 values = [float(course.entropy[field][0]) for course in group]
                 mean = sum(values) / max(len(values), 1)
                 detail = f"{mean:.4f} of the largest entropy, over {len(values)} seeds."
-                yield above(f"{name}: {what}", values, NEAR_UNIFORM, detail, least=FEWEST)
+                yield above(f"{name}: {what}", values, stages.NEAR_UNIFORM, detail, least=FEWEST)
 
     @claim("lexicon-before-attention")
     def words_before_attention(self) -> Iterator[Part]:
@@ -179,8 +162,8 @@ class KnowledgeFirst(Experiment):
             return part
         highest = max(float(course.top["attention"].max()) for course in self.frozen)
         detail = (
-            f"In {sum(reached)} of {len(reached)} seeds attention is at the right position in at least {HALF:.0%} of "
-            f"the cases within {int(self.frozen[0].steps[-1])} updates; the most in any seed is {highest:.1%}, chance "
+            f"In {sum(reached)} of {len(reached)} seeds attention is at the right position in at least "
+            f"{stages.HALF:.0%} of the cases within {int(self.frozen[0].steps[-1])} updates; the most in any seed is {highest:.1%}, chance "
             f"{self.frozen[0].chance:.1%}."
         )
         return replace(part, detail=detail)
@@ -188,11 +171,11 @@ class KnowledgeFirst(Experiment):
     # --- tables, figures, words
 
     def tables(self) -> Mapping[str, Table]:
-        ends = [row for outcome in self.runs[TEXTS] for row in end_table(outcome)]
+        ends = [row for outcome in self.runs[TEXTS] for row in stages.end_table(outcome)]
         return {
             "settings": [setting_row(name, group) for name, group in self.courses.items() if group],
             "frozen": [frozen_row(course) for course in self.frozen],
-            **({"texts": ends, "text_leads": lead_table(ends)} if ends else {}),
+            **({"texts": ends, "text_leads": stages.lead_table(ends)} if ends else {}),
         }
 
     def run_tables(self) -> dict[str, Table]:
@@ -201,21 +184,15 @@ class KnowledgeFirst(Experiment):
 
     def figures(self) -> Figures:
         """Where both fields point, how uniform they are, and what attention alone comes to."""
-        relevance = "relevance (the probe by its sum)"
+        pointing = {NAMES[field]: f"{field}_top" for field in FIELDS}
+        largest, where = "right position is the largest", "Where words and attention point"
+        entropies = {"relevance (the probe by its sum)": "probe_entropy", "attention": "attention_entropy"}
+        of_largest, uniform = "share of the largest entropy", "How uniform attention and relevance are"
         drawn = {
-            "knowledge": metric_curves(
-                self.curves,
-                {NAMES[field]: f"{field}_top" for field in FIELDS},
-                y_title="right position is the largest",
-                title="Where words and attention point",
-            ).resolve_scale(x="independent"),
-            "entropy": metric_curves(
-                self.curves,
-                {relevance: "probe_entropy", "attention": "attention_entropy"},
-                y_title="share of the largest entropy",
-                title="How uniform attention and relevance are",
-            ).resolve_scale(x="independent"),
+            "knowledge": metric_curves(self.curves, pointing, y_title=largest, title=where),
+            "entropy": metric_curves(self.curves, entropies, y_title=of_largest, title=uniform),
         }
+        drawn = {name: chart.resolve_scale(x="independent") for name, chart in drawn.items()}
         if self.frozen:
             compared = [
                 {"trained": trained, "seed": course.seed, "step": row["step"], "share": row["attention_top"]}
@@ -223,10 +200,11 @@ class KnowledgeFirst(Experiment):
                 for course in group
                 for row in course.rows()
             ]
-            y_title = "right position has most attention"
-            layer = curves(x="step", y="share", group="seed", x_title="updates", y_title=y_title)
-            title = "Copying 40 of 60: can attention be learned without words?"
-            drawn["frozen"] = panels(compared, column="trained", layer=layer, title=title)
+            most, title = (
+                "right position has most attention",
+                "Copying 40 of 60: can attention be learned without words?",
+            )
+            drawn["frozen"] = seed_curves(compared, "share", most, title, column="trained")
         return drawn
 
     def summary(self) -> str:
@@ -257,11 +235,10 @@ class KnowledgeFirst(Experiment):
             )
         elif self.order.preset != "quick":
             notes.append("SST was not found in the data folder that ATTNLAB_DATA names and is left out.")
-        if self.order.preset == "quick":
-            notes.append("quick: one or two seeds a setting, 40 updates, neither permutations nor SST.")
-        if self.order.preset == "reduced":
-            notes.append("reduced: 10 seeds a setting instead of 20, 5 on SST instead of 10.")
-        return notes
+        return notes + self.at_preset(
+            quick="quick: one or two seeds a setting, 40 updates, neither permutations nor SST.",
+            reduced="reduced: 10 seeds a setting instead of 20, 5 on SST instead of 10.",
+        )
 
 
 def before(name: str, group: Sequence[Course], remark: str = "") -> Part:
@@ -298,14 +275,14 @@ def setting_row(name: str, group: Sequence[Course]) -> dict[str, Any]:
             f"{field}_reached": sum(step is not None for step in steps),
             f"{field}_step": median(steps),
             f"{field}_half_height": median([course.half_height(field) for course in group]),
-            f"{field}_highest": float(np.mean([course.top[field].max() for course in group])),
-            f"{field}_last": float(np.mean([course.top[field][-1] for course in group])),
-            f"{field}_entropy_at_start": float(np.mean([course.entropy[field][0] for course in group])),
+            f"{field}_highest": mean(course.top[field].max() for course in group),
+            f"{field}_last": mean(course.top[field][-1] for course in group),
+            f"{field}_entropy_at_start": mean(course.entropy[field][0] for course in group),
         }
     both = [course for course in group if course.overlap is not None]
     for what, values in (("lead", [course.lead for course in group]), ("overlap", [one.overlap for one in both])):
         there = [float(value) for value in values if value is not None]
-        row |= {f"{what}_seeds": len(there), what: float(np.mean(there)) if there else None}
+        row |= {f"{what}_seeds": len(there), what: mean(there)}
         row |= low_high(bootstrap_interval(there) if there else None, f"{what}_")
     return row | {
         "attention_begins": median([course.attention_begins for course in both]),
@@ -313,7 +290,7 @@ def setting_row(name: str, group: Sequence[Course]) -> dict[str, Any]:
         "attention_leaves_uniform": median([course.leaves_uniform for course in group]),
         "attention_entropy_at_knowledge": median([course.entropy_at_knowledge for course in group]),
         "last_step": int(group[0].steps[-1]),
-        "accuracy": float(np.mean([course.accuracy[-1] for course in group])),
+        "accuracy": mean(course.accuracy[-1] for course in group),
     }
 
 
@@ -325,9 +302,7 @@ def seed_row(course: Course) -> dict[str, Any]:
         **{f"{field}_step": course.reached(field) for field in FIELDS},
         "lead": course.lead,
         **{f"{field}_half_height": course.half_height(field) for field in FIELDS},
-        "attention_begins": course.attention_begins,
-        "probe_ends": course.probe_ends,
-        "overlap": course.overlap,
+        **{name: getattr(course, name) for name in ("attention_begins", "probe_ends", "overlap")},
         "attention_leaves_uniform": course.leaves_uniform,
         "attention_entropy_at_knowledge": course.entropy_at_knowledge,
         **{f"{field}_last": float(course.top[field][-1]) for field in FIELDS},

@@ -10,13 +10,12 @@ and both get there in every run; which of them had settled earlier is the questi
 attention's end, and attention at the probe's, is kept beside it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 from typing import Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
 
@@ -123,19 +122,12 @@ class Course:
 
     def rows(self) -> list[dict[str, object]]:
         """A line for every evaluation."""
-        columns = {
-            f"{field}_{name}": values[field]
-            for field in FIELDS
-            for name, values in (("top", self.top), ("mean", self.mean), ("entropy", self.entropy))
-        }
+        columns = {"accuracy": self.accuracy}
+        for field in FIELDS:
+            columns |= {f"{field}_{name}": getattr(self, name)[field] for name in ("top", "mean", "entropy")}
         return [
-            {
-                "setting": self.setting,
-                "seed": self.seed,
-                "step": int(step),
-                "accuracy": float(self.accuracy[at]),
-                **{name: float(values[at]) for name, values in columns.items()},
-            }
+            {"setting": self.setting, "seed": self.seed, "step": int(step)}
+            | {name: float(values[at]) for name, values in columns.items()}
             for at, step in enumerate(self.steps)
         ]
 
@@ -158,27 +150,17 @@ def row_course(outcome: Outcome, positions: int) -> Course:
     )
 
 
-def median(values: Sequence[float | None]) -> float | None:
-    """Of those that are there; None of none."""
-    there = [value for value in values if value is not None]
-    return float(np.median(there)) if there else None
-
-
 # --- texts
 
 
 def text_course(outcome: Outcome) -> Course:
     """The course of a classifier's run, read from the fields that its evaluations kept."""
     run = outcome.run
-    assert run.run is not None
-    end = ending(run)
-    ends = {field: _field(run.run.fields(end), field) for field in FIELDS}
+    ends = fields_at(outcome, ending(run))
     places = {field: _highest(ends[field]) for field in FIELDS}
     top, mean, entropy = ({field: np.empty(len(run.rows)) for field in FIELDS} for _ in range(3))
     for at, row in enumerate(run.rows):
-        table = run.run.fields(int(row["step"]))
-        for field in FIELDS:
-            now = _field(table, field)
+        for field, now in fields_at(outcome, int(row["step"])).items():
             shares = now if field == "attention" else relevance(now)
             top[field][at] = same_top(ends[field], now)
             mean[field][at] = (now.values if field == "attention" else expit(now.values))[places[field]].mean()
@@ -198,16 +180,13 @@ def text_course(outcome: Outcome) -> Course:
 
 def end_table(outcome: Outcome) -> list[dict[str, object]]:
     """How often each field's largest position is where it, or the other one, is largest in the end."""
-    run = outcome.run
-    assert run.run is not None
-    ends = {field: _field(run.run.fields(ending(run)), field) for field in FIELDS}
-    table = []
-    for row in run.rows:
-        kept = run.run.fields(int(row["step"]))
-        line: dict[str, object] = {"seed": outcome.seed, "step": int(row["step"]), "end": ending(run)}
+    end, table = ending(outcome.run), []
+    ends = fields_at(outcome, end)
+    for step in (int(row["step"]) for row in outcome.run.rows):
+        now = fields_at(outcome, step)
+        line: dict[str, object] = {"seed": outcome.seed, "step": step, "end": end}
         for field in FIELDS:
-            now = _field(kept, field)
-            line |= {f"{field}_at_end_of_{other}": same_top(ends[other], now) for other in FIELDS}
+            line |= {f"{field}_at_end_of_{other}": same_top(ends[other], now[field]) for other in FIELDS}
         table.append(line)
     return table
 
@@ -251,6 +230,8 @@ def _highest(field: ScoreField) -> NDArray[np.int64]:
     return np.array([start + field.row(k).argmax() for k, start in enumerate(field.offsets[:-1])], dtype=np.int64)
 
 
-def _field(table: pa.Table, field: Field) -> ScoreField:
+def fields_at(outcome: Outcome, step: int) -> dict[Field, ScoreField]:
     """The validation texts' part of an evaluation's fields."""
-    return stored_field(table, "valid", COLUMNS[field])
+    assert outcome.run.run is not None
+    table = outcome.run.run.fields(step)
+    return {field: stored_field(table, "valid", column) for field, column in COLUMNS.items()}

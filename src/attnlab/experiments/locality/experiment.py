@@ -6,8 +6,8 @@ late the last position does: what was read can be carried on, and nothing under 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -15,10 +15,10 @@ import numpy as np
 from attnlab.families.keyword.spec import KeywordSpec
 from attnlab.families.texts.spec import ClassifierSpec
 from attnlab.lab.claims import Part, Preset, Verdict
-from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
-from attnlab.lab.outcomes import Outcome, Runs
-from attnlab.lab.rules import above, within
-from attnlab.pages.charts import COLOURS, CONTRAST, curves, panels
+from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
+from attnlab.lab.outcomes import Outcome, Runs, mean, median
+from attnlab.lab.rules import above, low_high, within
+from attnlab.pages.charts import COLOURS, curves, panels
 from attnlab.protocols import Row
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
@@ -30,7 +30,7 @@ BATCH = 32
 """Sequences an update, as in P3's classification."""
 EVALUATED = 1500
 """Fresh sequences an evaluation: half of them positive; two thirds fit the linear map of mean states."""
-STEPS: Mapping[Preset, int] = {"quick": 60, "reduced": 1000, "paper": 4000}
+STEPS = by_preset(60, 1000, 4000)
 EVALUATIONS = (
     *range(10),
     *range(10, 40, 2),
@@ -44,22 +44,18 @@ EVALUATIONS = (
 def encoder(name: str, seeds: Mapping[Preset, int], *, bidirectional: bool) -> Setting:
     """P3 2.4's network with uniform attention on P3 6.1's task; one seed for start and data."""
     model = ClassifierSpec(bidirectional=bidirectional, attention="uniform")
-    schedules: dict[Preset, Schedule] = {
+    sizes = {"task": KeywordSpec(), "model": model, "batch": BATCH, "evaluation_batch": EVALUATED}
+    schedules = {
         preset: Schedule(
             steps=steps, evaluations=(*(step for step in EVALUATIONS if step < steps), steps), checkpoint_every=500
         )
         for preset, steps in STEPS.items()
     }
-
-    def spec(seed: int) -> RunSpec:
-        task = KeywordSpec()
-        return RunSpec(task=task, model=model, batch=BATCH, evaluation_batch=EVALUATED, init_seed=seed, data_seed=seed)
-
-    return Setting(name, spec, seeds, schedules)
+    return Setting(name, lambda seed: RunSpec(**sizes, init_seed=seed, data_seed=seed), seeds, schedules)
 
 
-ONE = encoder("one direction", {"quick": 2, "reduced": 10, "paper": 20}, bidirectional=False)
-BOTH = encoder("both directions", {"quick": 1, "reduced": 3, "paper": 5}, bidirectional=True)
+ONE = encoder("one direction", by_preset(2, 10, 20), bidirectional=False)
+BOTH = encoder("both directions", by_preset(1, 3, 5), bidirectional=True)
 
 # --- what is compared
 
@@ -73,30 +69,14 @@ LEFT_CHANCE = 0.6
 LINEAR = 0.9
 """Share of the variance that a good linear description explains."""
 
-QUANTITIES = {
-    "keyword": "at the keyword",
-    "after": "one after it",
-    "mean": "mean of all positions",
-    "last": "last position",
-}
+WHERE = ("at the keyword", "one after it", "mean of all positions", "last position")
+QUANTITIES = dict(zip(("keyword", "after", "mean", "last"), WHERE, strict=True))
 """The four of P3 6.1, by the end of their column's name, and as figures call them."""
 
 
-@dataclass(frozen=True)
-class Relation:
-    """``first`` ">>" or "=" ``second``."""
-
-    first: str
-    sign: Literal[">>", "="]
-    second: str
-
-    def __str__(self) -> str:
-        return f"{self.first} {self.sign} {self.second}"
-
-
-HYPOTHESIS_1 = (Relation("keyword", ">>", "mean"), Relation("mean", ">>", "last"), Relation("last", "=", "after"))
-HYPOTHESIS_2 = (Relation("keyword", ">>", "after"), Relation("after", ">>", "mean"), Relation("mean", "=", "last"))
-OBSERVATION_3 = (Relation("last", ">>", "after"), Relation("after", ">>", "mean"), Relation("mean", "=", "keyword"))
+HYPOTHESIS_1 = ("keyword >> mean", "mean >> last", "last = after")
+HYPOTHESIS_2 = ("keyword >> after", "after >> mean", "mean = last")
+OBSERVATION_3 = ("last >> after", "after >> mean", "mean = keyword")
 STATEMENTS = {"Hypothesis 1": HYPOTHESIS_1, "Hypothesis 2": HYPOTHESIS_2, "Observation 3": OBSERVATION_3}
 
 
@@ -111,15 +91,13 @@ class Locality(Experiment):
     # --- measures
 
     def measure(self, runs: Runs) -> None:
-        groups = {setting.name: runs[setting] for setting in self.settings}
-        self.early = {
-            name: [row for one in group if (row := early(one.run.rows)) is not None] for name, group in groups.items()
-        }
-        self.late = {name: [one.run.rows[-1] for one in group] for name, group in groups.items()}
-        self.guessing = {
-            name: [share for one in group if (share := linear_while_guessing(one.run.rows)) is not None]
-            for name, group in groups.items()
-        }
+        self.early, self.late, self.guessing = {}, {}, {}
+        for setting in self.settings:
+            every = [one.run.rows for one in runs[setting]]
+            self.early[setting.name] = [row for rows in every if (row := early(rows)) is not None]
+            self.late[setting.name] = [rows[-1] for rows in every]
+            shares = map(linear_while_guessing, every)
+            self.guessing[setting.name] = [share for share in shares if share is not None]
 
     # --- rules: decided on one direction
 
@@ -133,12 +111,12 @@ class Locality(Experiment):
     @claim("probe-local-early")
     def local_early(self) -> Iterator[Part]:
         for relation in HYPOTHESIS_2:
-            yield self.early_part(str(relation), relation)
+            yield self.early_part(relation, relation)
 
     @claim("probe-nonlocal-late")
     def nonlocal_late(self) -> Iterator[Part]:
         for relation in OBSERVATION_3:
-            yield related(str(relation), relation, self.late[ONE.name])
+            yield related(relation, relation, self.late[ONE.name])
 
     @claim("mean-state-is-mean-embedding")
     def mean_state_is_linear(self) -> Part:
@@ -152,7 +130,7 @@ class Locality(Experiment):
             )
         return above(ONE.name, values, LINEAR, detail, least=FEWEST)
 
-    def early_part(self, name: str, relation: Relation) -> Part:
+    def early_part(self, name: str, relation: str) -> Part:
         """A relation at the early evaluation, with how many seeds have none."""
         rows, n = self.early[ONE.name], len(self.late[ONE.name])
         missed = n - len(rows)
@@ -170,31 +148,22 @@ class Locality(Experiment):
     def encoder_row(self, name: str, group: Sequence[Outcome]) -> dict[str, Any]:
         """When an encoder turns, log-odds early and late, how linear mean states are, what was left out."""
         turns = [float(step) for one in group if (step := turn(one.run.rows)) is not None]
-        early, late, shares = self.early[name], self.late[name], self.guessing[name]
         rows = [row for one in group for row in one.run.rows]
         left, kept = (sum(row[count] for row in rows) for count in ("left_out", "positives"))
-        interval = bootstrap_interval(turns, "median") if turns else None
-        line: dict[str, Any] = {
-            "encoder": name,
-            "seeds": len(group),
-            "turned": len(turns),
-            "median_turn": float(np.median(turns)) if turns else None,
-            "turn_low": interval[0] if interval else None,
-            "turn_high": interval[1] if interval else None,
-            "median_early": float(np.median([row["step"] for row in early])) if early else None,
-            "last_step": int(late[0]["step"]),
+        times = {"early": self.early[name], "late": self.late[name]}
+        line: dict[str, Any] = {"encoder": name, "seeds": len(group), "turned": len(turns)}
+        line |= {
+            "median_turn": median(turns),
+            **low_high(bootstrap_interval(turns, "median") if turns else None, "turn_"),
         }
-        for when, of_time in (("early", early), ("late", late)):
+        line |= {"median_early": median(row["step"] for row in times["early"])}
+        line |= {"last_step": int(times["late"][0]["step"])}
+        for when, of_time in times.items():
             for quantity in (*QUANTITIES, "first"):
-                values = [row[f"gamma_{quantity}"] for row in of_time]
-                line[f"{when}_{quantity}"] = float(np.mean(values)) if values else None
-        return line | {
-            "mean_state_guessing": float(np.mean(shares)) if shares else None,
-            "mean_state_late": float(np.mean([row["mean_state"] for row in late])),
-            "accuracy_late": float(np.mean([row["accuracy"] for row in late])),
-            "left_out": int(left),
-            "left_out_share": left / (left + kept),
-        }
+                line[f"{when}_{quantity}"] = mean(row[f"gamma_{quantity}"] for row in of_time)
+        line["mean_state_guessing"] = mean(self.guessing[name])
+        line |= {f"{what}_late": mean(row[what] for row in times["late"]) for what in ("mean_state", "accuracy")}
+        return line | {"left_out": int(left), "left_out_share": left / (left + kept)}
 
     def relation_table(self) -> list[dict[str, Any]]:
         """Every relation of every statement, early and late, for both encoders: more than what decides claims."""
@@ -203,10 +172,9 @@ class Locality(Experiment):
         for name in self.early:
             for when, rows in (("early", self.early[name]), ("late", self.late[name])):
                 for statement, relation in statements:
-                    part = related(str(relation), relation, rows)
-                    low, high = part.interval or (None, None)
-                    line = {"encoder": name, "when": when, "statement": statement, "relation": part.name}
-                    numbers = {"seeds": len(rows), "difference": part.effect, "low": low, "high": high}
+                    part = related(relation, relation, rows)
+                    line = {"encoder": name, "when": when, "statement": statement, "relation": relation}
+                    numbers = {"seeds": len(rows), "difference": part.effect, **low_high(part.interval)}
                     table.append({**line, **numbers, "verdict": part.verdict})
         return table
 
@@ -219,18 +187,11 @@ class Locality(Experiment):
     def run_row(self, outcome: Outcome) -> dict[str, Any]:
         rows = outcome.run.rows
         first, last = early(rows), rows[-1]
-        return {
-            "encoder": outcome.setting,
-            "seed": outcome.seed,
-            "early_step": None if first is None else int(first["step"]),
-            "turn_step": turn(rows),
-            "mean_state_guessing": linear_while_guessing(rows),
-            "mean_state_late": last["mean_state"],
-            "accuracy_late": last["accuracy"],
-            "probe_accuracy_late": last["probe_accuracy"],
-            "last_step": int(last["step"]),
-            "run": outcome.run.id,
-        }
+        line: dict[str, Any] = {"encoder": outcome.setting, "seed": outcome.seed}
+        line |= {"early_step": None if first is None else int(first["step"]), "turn_step": turn(rows)}
+        line |= {"mean_state_guessing": linear_while_guessing(rows)}
+        line |= {f"{what}_late": last[what] for what in ("mean_state", "accuracy", "probe_accuracy")}
+        return line | {"last_step": int(last["step"]), "run": outcome.run.id}
 
     def figures(self) -> Figures:
         return figures(self.run_tables()["curves"])
@@ -279,31 +240,26 @@ def turn(rows: Sequence[Row]) -> int | None:
 def linear_while_guessing(rows: Sequence[Row]) -> float | None:
     """Mean share of the mean state's variance that is linear in the mean embedding, while the network guesses."""
     known = next((row["step"] for row in rows if row["accuracy"] > LEFT_CHANCE), np.inf)
-    guessing = [row["mean_state"] for row in rows if row["step"] < known]
-    return float(np.mean(guessing)) if guessing else None
+    return mean(row["mean_state"] for row in rows if row["step"] < known)
 
 
 # --- one relation
 
 
-def difference(row: Row, relation: Relation) -> float:
+def difference(row: Row, relation: str) -> float:
     """Its two log-odds' difference at one evaluation, as a share of the spread of all four."""
     values = {name: row[f"gamma_{name}"] for name in QUANTITIES}
-    spread = max(values.values()) - min(values.values())
-    return (values[relation.first] - values[relation.second]) / spread if spread else 0.0
+    spread, (first, _, second) = max(values.values()) - min(values.values()), relation.split()
+    return (values[first] - values[second]) / spread if spread else 0.0
 
 
-def related(name: str, relation: Relation, rows: Sequence[Row], remark: str = "") -> Part:
+def related(name: str, relation: str, rows: Sequence[Row], remark: str = "") -> Part:
     """Whether a relation holds over seeds, each with its row of one evaluation."""
-    values = [difference(row, relation) for row in rows]
-    detail = ""
+    values, detail, (first, sign, second) = [difference(row, relation) for row in rows], "", relation.split()
     if values:
-        first, second = (np.mean([row[f"gamma_{one}"] for row in rows]) for one in (relation.first, relation.second))
-        detail = (
-            f"{first:.2f} {QUANTITIES[relation.first]}, {second:.2f} {QUANTITIES[relation.second]}: "
-            f"{np.mean(values):.2f} of the spread, over {len(values)} seeds.{remark}"
-        )
-    if relation.sign == "=":
+        each = [f"{mean(row[f'gamma_{one}'] for row in rows):.2f} {QUANTITIES[one]}" for one in (first, second)]
+        detail = f"{', '.join(each)}: {mean(values):.2f} of the spread, over {len(values)} seeds.{remark}"
+    if sign == "=":
         return within(name, values, 0.0, SAME, detail, least=FEWEST)
     part = above(name, values, 0.0, detail, least=FEWEST)
     if part.interval is None or part.effect is None or len(values) < FEWEST:
@@ -355,33 +311,28 @@ def figures(rows: Table) -> Figures:
 
     def long(what: str, value: str, columns: Mapping[str, str]) -> list[dict[str, Any]]:
         """A row for each of ``columns``, given by the names they are shown under."""
-        keys = ("encoder", "seed", "step")
         return [
-            {**{key: row[key] for key in keys}, what: name, value: row[column]}
+            {"encoder": row["encoder"], "seed": row["seed"], "step": row["step"], what: name, value: row[column]}
             for row in rows
             for name, column in columns.items()
         ]
 
     log_odds = long("where", "log-odds", {what: f"gamma_{name}" for name, what in QUANTITIES.items()})
     linear = long("what", "share", {"accuracy": "accuracy", "variance explained": "mean_state"})
-    common: dict[str, Any] = {"x": "step", "group": "seed", "x_title": "updates"}
-    odds_title = "log-odds of the right class"
-    lines = curves(y="log-odds", colour="where", colours=COLOURS, y_title=odds_title, scale=alt.Scale(), **common)
-    shares = curves(y="share", colour="what", colours=CONTRAST, y_title="share", **common)
+    y_title = "log-odds of the right class"
+    lines = curves(y="log-odds", y_title=y_title, colour="where", colours=COLOURS, scale=alt.Scale())
+    fractions = curves(y="share", y_title="share", colour="what")
+    whole_run = alt.X(  # shows the first updates as well as the last
+        "step:Q",
+        title="updates",
+        scale=alt.Scale(type="symlog", constant=10, nice=False),
+        axis=alt.Axis(values=[0, 10, 30, 100, 300, 1000, 4000]),
+    )
     first, what = STEPS["quick"], "What each position says about the class"
     near = [row for row in log_odds if row["step"] <= first]
     mean_state = "How much of the mean hidden state is linear in the mean embedding"
     return {
-        "figure5": panels(log_odds, column="encoder", layer=whole_run(lines), title=f"{what}, whole run"),
+        "figure5": panels(log_odds, column="encoder", layer=lines.encode(x=whole_run), title=f"{what}, whole run"),
         "turn": panels(near, column="encoder", layer=lines, title=f"{what}, first {first} updates"),
-        "mean_state": panels(linear, column="encoder", layer=whole_run(shares), title=mean_state),
+        "mean_state": panels(linear, column="encoder", layer=fractions.encode(x=whole_run), title=mean_state),
     }
-
-
-def whole_run(lines: alt.Chart) -> alt.Chart:
-    """With updates on an axis that shows the first as well as the last."""
-    axis = alt.Axis(values=[0, 10, 30, 100, 300, 1000, 4000])
-    chart: alt.Chart = lines.encode(
-        x=alt.X("step:Q", title="updates", scale=alt.Scale(type="symlog", constant=10, nice=False), axis=axis)
-    )
-    return chart
