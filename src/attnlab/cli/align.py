@@ -86,13 +86,11 @@ def align(
     models: dict[str, Any] = {}
     if lexicon is None:
         with _progress(iterations * (1 if direction in ("forward", "reverse") else 2)) as watch:
-            trained = align(
-                pairs, direction=direction, iterations=iterations, null=null, tolerance=tolerance, watch=watch
-            )
-        lexicon, alignment = trained.lexicon, trained.alignment
+            made = align(pairs, direction=direction, iterations=iterations, null=null, tolerance=tolerance, watch=watch)
+        lexicon, alignment = made.lexicon, made.alignment
         models = {
             name: {"log_likelihoods": model.log_likelihoods, "converged": model.converged}
-            for name, model in (("forward", trained.forward), ("reverse", trained.reverse))
+            for name, model in (("forward", made.forward), ("reverse", made.reverse))
             if model is not None
         }
     else:

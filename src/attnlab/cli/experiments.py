@@ -15,14 +15,12 @@ def experiments(as_json: JsonOption = False) -> None:
     from attnlab.lab.registry import EXPERIMENTS
 
     decided = {name: [claim.id for claim in load_claims() if name in claim.experiments] for name in EXPERIMENTS}
+    rows = [(one.name, one.title, one.source, decided[one.name]) for one in EXPERIMENTS.values()]
     if as_json:
-        listed = [
-            {"name": e.name, "title": e.title, "source": e.source, "claims": decided[e.name]}
-            for e in EXPERIMENTS.values()
-        ]
+        listed = [dict(zip(("name", "title", "source", "claims"), row, strict=True)) for row in rows]
         typer.echo(json.dumps(listed, indent=2, ensure_ascii=False))
         return
     table = Table("experiment", "what it shows", "source", "claims")
-    for experiment in EXPERIMENTS.values():
-        table.add_row(experiment.name, experiment.title, experiment.source, "\n".join(decided[experiment.name]))
+    for name, title, source, claims in rows:
+        table.add_row(name, title, source, "\n".join(claims))
     Console().print(table)

@@ -48,7 +48,7 @@ def options(
     verbose: Annotated[bool, Option("--verbose", "-v", help="Show tracebacks of errors too.")] = False,
     device: Annotated[str, Option("--device", help="Where to train, such as cpu or cuda.")] = "cpu",
 ) -> None:
-    """Options that stand before the command."""
+    """Options before the command."""
     del version  # acted on before anything else
     settings.quiet, settings.verbose, settings.device = quiet, verbose, device
 

@@ -34,7 +34,8 @@ def list_runs(store: StoreOption = Path("runs"), as_json: JsonOption = False) ->
     if as_json:
         _print_json([_summary(run) | {"spec": run.spec()} for run in runs])
         return
-    varying = [key for key in _keys(specs) if len({repr(spec.get(key)) for spec in specs}) > 1]
+    keys = dict.fromkeys(key for spec in specs for key in spec)
+    varying = [key for key in keys if len({repr(spec.get(key)) for spec in specs}) > 1]
     table = _table("run", "state", "step", "size", "set apart by")
     for run, spec in zip(runs, specs, strict=True):
         apart = ", ".join(f"{key}={spec[key]}" for key in varying if key in spec)
@@ -157,10 +158,6 @@ def _summary(run: "Run") -> dict[str, Json]:
 
 def _step(run: "Run") -> int:
     return max([*run.steps(), int((run.status() or {}).get("step", 0))])
-
-
-def _keys(specs: list[dict[str, Json]]) -> list[str]:
-    return list(dict.fromkeys(key for spec in specs for key in spec))
 
 
 def _table(*titles: str) -> Table:

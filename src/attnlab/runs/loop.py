@@ -220,10 +220,8 @@ class _Training:
 
     def _timing(self) -> dict[str, float]:
         """Updates made and the seconds they took (evaluations and checkpoints included), over all calls."""
-        return {
-            "updates": self.timing_before.get("updates", 0) + self.updates,
-            "seconds": self.timing_before.get("seconds", 0.0) + self.seconds,
-        }
+        updates, seconds = self.timing_before.get("updates", 0), self.timing_before.get("seconds", 0.0)
+        return {"updates": updates + self.updates, "seconds": seconds + self.seconds}
 
 
 def _rows(run: Run) -> dict[int, Row]:

@@ -59,6 +59,6 @@ class RunSpec(Record):
 
     @property
     def id(self) -> str:
-        """Sixteen hexadecimal digits that stand for this trajectory."""
+        """Sixteen hexadecimal digits that name this trajectory."""
         settings = {"numerics": registry.numerics(self.model), **self.identity()}
         return sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]

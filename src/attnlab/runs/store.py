@@ -230,10 +230,9 @@ class Run:
             except StoreError as fault:
                 faults.append((path, str(fault)))
         for place in self._places():
-            if (
-                found := checkpoints.faults_in_checkpoint(place)
-            ) and place.exists():  # else a writer dropped it meanwhile
-                faults += found
+            damaged = checkpoints.faults_in_checkpoint(place)
+            if place.exists():  # else a writer dropped it meanwhile
+                faults += damaged
         newest, _ = self._newest()
         faults += self._faults_in_metrics(newest.record.get("metrics", []) if newest else [])
         if not self.is_locked():
@@ -289,12 +288,12 @@ class RunStore:
 
     def runs(self) -> list[Run]:
         """The runs whose spec can be read, by id."""
-        found = []
+        readable = []
         for run in map(self.run, self.ids()):
             with suppress(StoreError):
                 run.spec()
-                found.append(run)
-        return found
+                readable.append(run)
+        return readable
 
     def remove(self, run_id: str) -> None:
         """Take a run away, in one rename, and then delete its files. A run in use is a RunBusy."""

@@ -5,7 +5,7 @@ words: beta of a run from another seed, beta_uf of a run under uniform attention
 reads each agreement A as xi, how good a model is when its attention is as far along.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import altair as alt
@@ -18,7 +18,7 @@ from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import far_exceeds, higher, low_high, missing, over_examples
 from attnlab.models.logistic import counts, sweep
-from attnlab.pages.charts import COLOURS, INK, SIZE, titled
+from attnlab.pages.charts import COLOURS, INK, SIZE, headed, inline
 
 LOGISTIC = "logistic regression"
 SHORT = 0.02
@@ -235,7 +235,7 @@ class AgreementExperiment(TextExperiment):
         """How agreements grow with training, and where they end against chance."""
         followed = {f"A({name})" for name in (*COLUMNS, SEEDS_AGREE)} | {"accuracy (comparison)"}
         curves = [line for line in self.curve_table() if line["what"] in followed]
-        shown = [dict(line) for line in self.agreements if line["agreement"] != f"A({SEEDS_AGREE})"]
+        shown = [line for line in self.agreements if line["agreement"] != f"A({SEEDS_AGREE})"]
         return {
             "training": self.over_training(curves, "agreement through training", "agreement, accuracy"),
             "agreement": at_best_evaluation(self.order.row, shown),
@@ -344,22 +344,18 @@ def shortfall(table: Table, texts: int, words: int) -> tuple[str, ...]:
     )
 
 
-def at_best_evaluation(row: str, table: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
+def at_best_evaluation(row: str, table: Table) -> alt.TopLevelMixin:
     """Every agreement with its interval, on both splits; chance as ticks, the authors' figures as diamonds."""
     order, splits = (list(dict.fromkeys(line[name] for line in table)) for name in ("agreement", "split"))
-    base = alt.Chart(alt.InlineData(values=list(table))).encode(
+    base = alt.Chart(inline(table)).encode(
         y=alt.Y("agreement:N", title=None, sort=order),
         yOffset=alt.YOffset("split:N", sort=splits),
         color=alt.Color("split:N", title=None, sort=splits, scale=alt.Scale(range=list(COLOURS[1::-1]))),
     )
-    bars = base.mark_rule(strokeWidth=3).encode(
-        x=alt.X("low:Q", title="agreement, 95 % interval over examples", scale=alt.Scale(domain=[0, 1])), x2="high:Q"
-    )
+    x = alt.X("low:Q", title="agreement, 95 % interval over examples", scale=alt.Scale(domain=[0, 1]))
+    bars = base.mark_rule(strokeWidth=3).encode(x=x, x2="high:Q")
     points = base.mark_point(filled=True, size=45).encode(x="value:Q")
     chances = base.mark_tick(color=INK, thickness=1.5).encode(x="chance:Q", color=alt.value(INK))
     known = base.transform_filter("isValid(datum.authors)").mark_point(shape="diamond", size=70).encode(x="authors:Q")
-    chart: alt.LayerChart = (bars + points + chances + known).properties(
-        width=2 * SIZE["width"],
-        title=titled(f"{row}: agreement at the best evaluation; ticks are chance, diamonds the authors' figures"),
-    )
-    return chart
+    title = f"{row}: agreement at the best evaluation; ticks are chance, diamonds the authors' figures"
+    return headed(bars + points + chances + known, title, width=2 * SIZE["width"])

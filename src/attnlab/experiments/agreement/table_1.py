@@ -34,8 +34,7 @@ class Agreements:
     def seeds_agree(self, measure: str = "expected") -> Floats:
         """A(alpha, alpha(step)), mean over texts and references: (comparison runs, steps)."""
         series, runs = self.series[SEEDS_AGREE], len(self.accuracy)
-        mean: Floats = series.curve(measure).reshape(-1, runs, len(series.steps)).mean(axis=0)
-        return mean
+        return np.asarray(series.curve(measure).reshape(-1, runs, len(series.steps)).mean(axis=0))
 
     def followed(self, measure: str = "expected") -> Floats:
         """A(alpha, alpha(step)) text by text, mean over all pairs of runs: (steps, texts)."""

@@ -59,7 +59,12 @@ class Embeddings(shared.TextExperiment):
     def measure(self, runs: Runs) -> None:
         """A(alpha, beta_uf(step)) on the validation texts, from every start."""
         self.trained = {start.name: shared.TextRuns(CORPUS, self.order.preset, runs, start.name) for start in STARTS}
-        self.series = {name: follow(one) for name, one in self.trained.items()}
+        self.series = {}
+        for name, one in self.trained.items():
+            (alpha,), (uniform,) = one.alphas(), one.of("uniform")
+            steps = shared.steps_of(uniform)
+            pair = [compared(alpha, one.field(uniform, step, "valid", "gamma")) for step in steps]
+            self.series[name] = Series.stacked("alpha, beta_uf", [pair], steps)
         self.chance = self.trained[RANDOM.name].chance
 
     # --- tables, figures, words
@@ -111,10 +116,3 @@ class Embeddings(shared.TextExperiment):
 
     def seeds(self) -> dict[str, list[int]]:
         return {role: self.trained[RANDOM.name].seeds(role) for role in self.roles}
-
-
-def follow(runs: shared.TextRuns) -> Series:
-    """A(alpha, beta_uf(step)) of the reference and the uniform run, by all measures."""
-    (alpha,), (uniform,) = runs.alphas(), runs.of("uniform")
-    pair = [compared(alpha, runs.field(uniform, step, "valid", "gamma")) for step in shared.steps_of(uniform)]
-    return Series.stacked("alpha, beta_uf", [pair], shared.steps_of(uniform))

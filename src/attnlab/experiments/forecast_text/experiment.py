@@ -25,7 +25,7 @@ from attnlab.lab.rules import low_high, over_examples
 from attnlab.measures.agreement import random_baseline, top_agreement
 from attnlab.measures.series import Series, compared
 from attnlab.measures.top import COMMON, common_share, common_words
-from attnlab.pages.charts import COLOURS, INK, titled
+from attnlab.pages.charts import COLOURS, INK, headed, inline, rounded
 from attnlab.stats.bootstrap import Floats
 from attnlab.theory.forecast import LIKELY, WEAK, verdict_of
 
@@ -138,26 +138,24 @@ class ForecastText(shared.TextExperiment):
         return {"forecast": forecast_figure(self.variants), "measures": rivals.measure_figure(self.measures)}
 
     def summary(self) -> str:
-        sentences = []
+        said = []
         for corpus in dict.fromkeys(row["corpus"] for row in self.variants):
             ends = ", ".join(
                 f"{row['excess']:.3f} {row['variant']} (gain {row['gain']:.3f})"
                 for row in self.variants
                 if row["corpus"] == corpus
             )
-            sentences.append(f"A(alpha, beta) less chance on {corpus}: {ends}.")
+            said.append(f"A(alpha, beta) less chance on {corpus}: {ends}.")
         forecast, *others = [row for row in self.measures if (row["over"], row["read"]) == ("all", "best")]
         correlation = "undefined, as all are alike"
         if forecast["spearman"] is not None:
             correlation = f"{forecast['spearman']:.2f} (95 % interval {forecast['low']:.2f} to {forecast['high']:.2f})"
-        sentences.append(
-            f"The forecast's Spearman correlation with it over {forecast['variants']} variants: {correlation}."
-        )
+        said.append(f"The forecast's Spearman correlation with it over {forecast['variants']} variants: {correlation}.")
         beside = "; ".join(
             f"{row['title']} {'undefined' if row['spearman'] is None else format(row['spearman'], '.2f')}"
             for row in others
         )
-        return " ".join([*sentences, f"Other measures: {beside}."])
+        return " ".join([*said, f"Other measures: {beside}."])
 
     def notes(self) -> list[str]:
         preset, size = self.order.preset, SIZES[self.order.preset]
@@ -307,24 +305,22 @@ def keyword_table(corpora: Sequence[str]) -> Table:
 
 def forecast_figure(variants: Table) -> alt.TopLevelMixin:
     """What was forecast against what was measured."""
-    data, names = alt.InlineData(values=[dict(row) for row in variants]), [variant.name for variant in VARIANTS]
+    names = [variant.name for variant in VARIANTS]
     scale, legend = alt.Scale(domain=names, range=list(COLOURS)), alt.Legend(orient="right")
     colour = alt.Color("variant:N", title=None, sort=names, scale=scale, legend=legend)
-    x = alt.X("gain:Q", title="gain, bits, with its 95 % interval", scale=alt.Scale(zero=True))
-    y = alt.Y("excess:Q", title="A(alpha, beta) less chance")
-    base = alt.Chart(data).encode(color=colour)
-    thresholds = alt.Chart(alt.InlineData(values=[{"gain": WEAK}, {"gain": LIKELY}])).mark_rule(
-        strokeDash=[4, 4], color=INK, opacity=0.5
-    )
-    return alt.layer(
-        thresholds.encode(x="gain:Q"),
-        alt.Chart(alt.InlineData(values=[{"excess": 0}])).mark_rule(color=INK, opacity=0.5).encode(y="excess:Q"),
-        base.mark_rule(opacity=0.5).encode(x=alt.X("gain_low:Q"), x2="gain_high:Q", y="excess:Q"),
-        base.mark_rule(opacity=0.5).encode(x="gain:Q", y=alt.Y("low:Q"), y2="high:Q"),
+    base = alt.Chart(inline(variants)).encode(color=colour)
+    bars = base.mark_rule(opacity=0.5)
+    limits = alt.Chart(inline([{"gain": WEAK}, {"gain": LIKELY}])).mark_rule(strokeDash=[4, 4], color=INK, opacity=0.5)
+    layers = alt.layer(
+        limits.encode(x="gain:Q"),
+        alt.Chart(inline([{"excess": 0}])).mark_rule(color=INK, opacity=0.5).encode(y="excess:Q"),
+        bars.encode(x=alt.X("gain_low:Q"), x2="gain_high:Q", y="excess:Q"),
+        bars.encode(x="gain:Q", y=alt.Y("low:Q"), y2="high:Q"),
         base.mark_point(filled=True, size=90).encode(
-            x=x,
-            y=y,
+            x=alt.X("gain:Q", title="gain, bits, with its 95 % interval", scale=alt.Scale(zero=True)),
+            y=alt.Y("excess:Q", title="A(alpha, beta) less chance"),
             shape=alt.Shape("corpus:N", title=None),
-            tooltip=["corpus:N", "variant:N", "forecast:N", alt.Tooltip("gain:Q", format=".3f"), "excess:Q"],
+            tooltip=["corpus:N", "variant:N", "forecast:N", rounded("gain"), "excess:Q"],
         ),
-    ).properties(width=460, height=300, title=titled("Forecast and measured agreement; dashed: the thresholds"))
+    )
+    return headed(layers, "Forecast and measured agreement; dashed: the thresholds", width=460, height=300)

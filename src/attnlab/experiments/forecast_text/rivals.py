@@ -17,7 +17,7 @@ from attnlab.families.texts.reading import labelled_pairs
 from attnlab.lab.experiment import Table
 from attnlab.measures.agreement import random_baseline, top_agreement
 from attnlab.models.logistic import beta_log, counts, fit_logistic
-from attnlab.pages.charts import COLOURS, INK, titled
+from attnlab.pages.charts import COLOURS, INK, headed, inline
 from attnlab.seeds import numpy_generator
 from attnlab.stats.bootstrap import Floats, drawn_rows, value_and_interval
 from attnlab.stats.ranks import spearman
@@ -127,13 +127,14 @@ def measure_figure(measures: Table) -> alt.TopLevelMixin:
     y = alt.Y("title:N", title=None, sort=list(MEASURES.values()), axis=alt.Axis(labelLimit=400))
     x = alt.X("spearman:Q", title="Spearman with A(alpha, beta) less chance", scale=alt.Scale(domain=[-1, 1]))
     corpora = list(dict.fromkeys(row["over"] for row in rows))
-    colour = alt.Color(
-        "over:N", title=None, sort=corpora, scale=alt.Scale(domain=corpora, range=[INK, *COLOURS[: len(corpora) - 1]])
+    scale = alt.Scale(domain=corpora, range=[INK, *COLOURS[: len(corpora) - 1]])
+    colour = alt.Color("over:N", title=None, sort=corpora, scale=scale)
+    whole = alt.Chart(inline([row for row in rows if row["over"] == "all"])).encode(y=y, color=colour)
+    parts = alt.Chart(inline([row for row in rows if row["over"] != "all"])).encode(y=y, color=colour)
+    layers = alt.layer(
+        whole.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q"),
+        whole.mark_point(filled=True, size=80).encode(x=x),
+        parts.mark_point(size=45).encode(x=x),
     )
-    whole = alt.InlineData(values=[row for row in rows if row["over"] == "all"])
-    parts = alt.InlineData(values=[row for row in rows if row["over"] != "all"])
-    return alt.layer(
-        alt.Chart(whole).mark_rule(strokeWidth=2).encode(y=y, x=alt.X("low:Q"), x2="high:Q", color=colour),
-        alt.Chart(whole).mark_point(filled=True, size=80).encode(y=y, x=x, color=colour),
-        alt.Chart(parts).mark_point(size=45).encode(y=y, x=x, color=colour),
-    ).properties(width=400, height=26 * len(MEASURES), title=titled("Eight measures; bar: 95 % interval over variants"))
+    title = "Eight measures; bar: 95 % interval over variants"
+    return headed(layers, title, width=400, height=26 * len(MEASURES))

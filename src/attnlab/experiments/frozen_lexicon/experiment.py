@@ -46,9 +46,8 @@ class FrozenLexicon(TextExperiment):
     def measure(self, runs: Runs) -> None:
         super().measure(runs)
         alphas = self.texts.alphas()
-        self.compare(
-            self.texts.follow(FROZEN, alphas, "frozen", "alpha"), self.texts.follow(UNIFORM, alphas, "uniform", "gamma")
-        )
+        frozen = self.texts.follow(FROZEN, alphas, "frozen", "alpha")
+        self.compare(frozen, self.texts.follow(UNIFORM, alphas, "uniform", "gamma"))
 
     def compare(self, frozen: Series, uniform: Series) -> None:
         """Both agreements over training, and each text's at steps chosen on the half that it does not belong to."""

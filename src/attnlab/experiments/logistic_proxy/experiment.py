@@ -21,7 +21,7 @@ from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import between, low_high, over_examples
 from attnlab.measures.checkpoints import first_half, read_crosswise
 from attnlab.models.logistic import FittedProxy, Logistic, Sweep, beta_log, counts, fit_logistic, fit_proxy, sweep
-from attnlab.pages.charts import COLOURS, INK, SIZE, titled
+from attnlab.pages.charts import COLOURS, INK, SIZE, headed, hue, inline, rounded
 from attnlab.stats.bootstrap import Floats
 
 PX, LOG = "A(beta_uf, beta_px)", "A(beta_uf, beta_log)"
@@ -231,8 +231,7 @@ class Fitted:
     @property
     def apart(self) -> Floats:
         """The size of the difference between both models, without an intercept, for each of these words."""
-        apart: Floats = np.abs(self.proxy.scores[self.common] - self.logistic.weights[0, self.common])
-        return apart
+        return np.asarray(np.abs(self.proxy.scores[self.common] - self.logistic.weights[0, self.common]))
 
     @property
     def converged(self) -> bool:
@@ -299,21 +298,13 @@ def word_by_word(words: Table, title: str) -> alt.TopLevelMixin:
         for line in words
     ]
     ends = [min(line["logistic"] for line in words), max(line["logistic"] for line in words)]
-    diagonal = alt.Chart(alt.InlineData(values=[{"logistic": end, "proxy": end} for end in ends])).mark_line(
-        color=INK, strokeDash=[4, 3], strokeWidth=1
+    diagonal = alt.Chart(inline([{"logistic": end, "proxy": end} for end in ends])).encode(x="logistic:Q", y="proxy:Q")
+    dots = alt.Chart(inline(points)).encode(
+        x=alt.X("logistic:Q", title="weight in logistic regression"),
+        y=alt.Y("proxy:Q", title="score in the proxy"),
+        color=hue("kind", COLOURS[1::-1]),
+        tooltip=["word:N", rounded("logistic"), rounded("proxy")],
     )
-    dots = (
-        alt.Chart(alt.InlineData(values=points))
-        .mark_circle(size=16, opacity=0.5)
-        .encode(
-            x=alt.X("logistic:Q", title="weight in logistic regression"),
-            y=alt.Y("proxy:Q", title="score in the proxy"),
-            color=alt.Color(
-                "kind:N", title=None, scale=alt.Scale(range=list(COLOURS[1::-1])), legend=alt.Legend(orient="top")
-            ),
-            tooltip=["word:N", alt.Tooltip("logistic:Q", format=".3f"), alt.Tooltip("proxy:Q", format=".3f")],
-        )
-    )
-    return alt.layer(diagonal.encode(x="logistic:Q", y="proxy:Q"), dots).properties(
-        width=2 * SIZE["width"], height=2 * SIZE["height"], title=titled(title)
-    )
+    lines = diagonal.mark_line(color=INK, strokeDash=[4, 3], strokeWidth=1)
+    layers = alt.layer(lines, dots.mark_circle(size=16, opacity=0.5))
+    return headed(layers, title, width=2 * SIZE["width"], height=2 * SIZE["height"])

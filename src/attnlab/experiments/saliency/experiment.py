@@ -24,7 +24,7 @@ from attnlab.lab.rules import far_exceeds, low_high, over_examples
 from attnlab.measures.agreement import random_baseline, top_agreement
 from attnlab.measures.series import mean_over_pairs
 from attnlab.measures.tau import kendall_tau
-from attnlab.pages.charts import COLOURS, INK, SIZE, titled
+from attnlab.pages.charts import INK, SIZE, headed, hue, inline, rounded
 from attnlab.probes.influence import influence
 from attnlab.probes.integrated_gradients import integrated_gradients
 from attnlab.probes.leave_one_out import leave_one_out, sample_for_leave_one_out
@@ -244,17 +244,11 @@ def picture(row: str, table: Table) -> alt.TopLevelMixin:
     """Agreements with their intervals, and chance."""
     order = [line["agreement"] for line in table]
     shown = [{**line, "claim": line["decides"] or "reported"} for line in table]
-    base = alt.Chart(alt.InlineData(values=shown)).encode(y=alt.Y("agreement:N", title=None, sort=order))
-    colour = alt.Color("claim:N", title=None, scale=alt.Scale(range=list(COLOURS)), legend=alt.Legend(orient="top"))
-    bars = base.mark_rule(strokeWidth=3).encode(
-        x=alt.X("low:Q", title="agreement, 95 % interval over examples", scale=alt.Scale(domain=[0, 1])),
-        x2="high:Q",
-        color=colour,
-    )
-    points = base.mark_point(filled=True, size=50).encode(
-        x="value:Q", color=colour, tooltip=["agreement:N", alt.Tooltip("value:Q", format=".3f"), "texts:Q"]
-    )
+    base, colour = alt.Chart(inline(shown)).encode(y=alt.Y("agreement:N", title=None, sort=order)), hue("claim")
+    x = alt.X("low:Q", title="agreement, 95 % interval over examples", scale=alt.Scale(domain=[0, 1]))
+    bars = base.mark_rule(strokeWidth=3).encode(x=x, x2="high:Q", color=colour)
+    points = base.mark_point(filled=True, size=50)
+    points = points.encode(x="value:Q", color=colour, tooltip=["agreement:N", rounded("value"), "texts:Q"])
     chances = base.mark_tick(color=INK, thickness=1.5).encode(x="chance:Q")
-    return alt.layer(bars, points, chances).properties(
-        width=2 * SIZE["width"], height=26 * len(order), title=titled(f"{row}: agreement; ticks are chance")
-    )
+    title, height = f"{row}: agreement; ticks are chance", 26 * len(order)
+    return headed(alt.layer(bars, points, chances), title, width=2 * SIZE["width"], height=height)

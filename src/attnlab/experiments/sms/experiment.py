@@ -27,7 +27,7 @@ from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import in_words, low_high
 from attnlab.measures.agreement import top_agreement
 from attnlab.measures.tau import kendall_tau
-from attnlab.pages.charts import COLOURS, INK, SIZE, titled
+from attnlab.pages.charts import COLOURS, INK, SIZE, headed, inline, rounded
 from attnlab.stats.bootstrap import Floats, interval_over_pairs
 
 ROLES: tuple[shared.Role, ...] = ("reference", "comparison")
@@ -139,8 +139,7 @@ class Between:
     @property
     def matrix(self) -> Floats:
         """A, mean over texts: (seeds, seeds)."""
-        mean: Floats = self.values.mean(axis=2)
-        return mean
+        return np.asarray(self.values.mean(axis=2))
 
     def line(self) -> dict[str, Any]:
         """The corpus in a table: agreement, what chance gives, and its sizes beside the paper's."""
@@ -245,8 +244,7 @@ def compare_seeds(runs: shared.TextRuns) -> Between:
 
 def pairs_of(matrix: Floats) -> Floats:
     """The values of all pairs of different seeds: (pairs,) from a symmetric (seeds, seeds)."""
-    pairs: Floats = matrix[np.triu_indices(len(matrix), 1)]
-    return pairs
+    return np.asarray(matrix[np.triu_indices(len(matrix), 1)])
 
 
 def mean_of_pairs(matrix: Floats) -> float:
@@ -259,41 +257,32 @@ def mean_of_pairs(matrix: Floats) -> float:
 
 def picture(table: Table, pairs: Table) -> alt.TopLevelMixin:
     """A point for each pair of seeds, the interval of their mean, and chance."""
-    order = [row["corpus"] for row in table]
-    y = alt.Y("corpus:N", title=None, sort=order)
-    circles = alt.Chart(alt.InlineData(values=[dict(row) for row in pairs])).mark_circle(
-        size=34, opacity=0.55, color=COLOURS[1]
-    )
-    points = circles.encode(
-        x=alt.X("A:Q", title="agreement of two seeds' attention", scale=alt.Scale(domain=[0, 1])),
-        y=y,
-        tooltip=["seed:Q", "other_seed:Q", alt.Tooltip("A:Q", format=".3f")],
-    )
-    base = alt.Chart(alt.InlineData(values=[dict(row) for row in table])).encode(y=y)
+    y = alt.Y("corpus:N", title=None, sort=[row["corpus"] for row in table])
+    x = alt.X("A:Q", title="agreement of two seeds' attention", scale=alt.Scale(domain=[0, 1]))
+    circles = alt.Chart(inline(pairs)).mark_circle(size=34, opacity=0.55, color=COLOURS[1])
+    base = alt.Chart(inline(table)).encode(y=y)
     spans = base.transform_filter("datum.low !== null").mark_rule(strokeWidth=2, color=COLOURS[0], yOffset=9)
-    ticks = base.mark_tick(color=INK, thickness=1.5)
-    return alt.layer(points, spans.encode(x="low:Q", x2="high:Q"), ticks.encode(x="chance:Q")).properties(
-        width=2 * SIZE["width"],
-        height=44 * len(order),
-        title=titled("Pairs of seeds; lines: interval of their mean over seeds; ticks: chance"),
+    layers = alt.layer(
+        circles.encode(x=x, y=y, tooltip=["seed:Q", "other_seed:Q", rounded("A")]),
+        spans.encode(x="low:Q", x2="high:Q"),
+        base.mark_tick(color=INK, thickness=1.5).encode(x="chance:Q"),
     )
+    title = "Pairs of seeds; lines: interval of their mean over seeds; ticks: chance"
+    return headed(layers, title, width=2 * SIZE["width"], height=44 * len(table))
 
 
 def evidence_picture(table: Table) -> alt.TopLevelMixin:
     """A point for each seed, by corpus and class."""
     rows = [{**line, "texts of": f"{line['corpus']}: {line['class']}"} for line in table]
     order = list(dict.fromkeys(str(line["texts of"]) for line in rows))
-    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("texts of:N", title=None, sort=order))
+    base = alt.Chart(inline(rows)).encode(y=alt.Y("texts of:N", title=None, sort=order))
     scale = alt.Scale(domain=[FOR, AGAINST], range=list(COLOURS[:2]))
     points = base.mark_circle(size=40, opacity=0.7).encode(
         x=alt.X("A:Q", title="how often attention's top position is one of them", scale=alt.Scale(domain=[0, 1])),
         yOffset=alt.YOffset("evidence:N", sort=[FOR, AGAINST]),
         color=alt.Color("evidence:N", title="words that speak", scale=scale),
-        tooltip=["seed:Q", "evidence:N", alt.Tooltip("A:Q", format=".3f")],
+        tooltip=["seed:Q", "evidence:N", rounded("A")],
     )
-    ticks = base.mark_tick(color=INK, thickness=1.5).encode(x="chance:Q")
-    return alt.layer(points, ticks).properties(
-        width=2 * SIZE["width"],
-        height=44 * len(order),
-        title=titled("Each seed's attention: does it look for words of the text's own class? Ticks: chance"),
-    )
+    layers = alt.layer(points, base.mark_tick(color=INK, thickness=1.5).encode(x="chance:Q"))
+    title = "Each seed's attention: does it look for words of the text's own class? Ticks: chance"
+    return headed(layers, title, width=2 * SIZE["width"], height=44 * len(order))

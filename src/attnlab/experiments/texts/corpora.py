@@ -202,7 +202,12 @@ class TextRuns:
         assert run.run is not None
         spec = RunSpec.model_validate(run.run.spec())
         assert isinstance(spec.model, ClassifierSpec)
-        return reading.trained_classifier(spec.model, self.corpus, spec.init_seed, run.run.load(best_step(run)).tensors)
+        # Word vectors are where it began, not what it learned, so their file is not needed.
+        from_random = spec.model.model_copy(update={"vectors": None})
+        network = from_random.build(self.corpus.words, len(self.corpus.classes), spec.init_seed)
+        tensors = run.run.load(best_step(run)).tensors
+        network.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+        return network
 
     def word_scores(self, step: int | None = None) -> Floats:
         """The proxy's scores w^T e_i at an evaluation, by default at that of lowest validation loss, as in the

@@ -9,13 +9,7 @@ from attnlab.protocols import Problem, RunSettings
 
 TASKS = (specs.CopyingSpec, specs.OwnTaskSpec)
 MODELS = (specs.Seq2SeqSpec, specs.PairProxySpec)
-REMEDIES = (
-    specs.WarmUpSpec,
-    specs.WarmStartSpec,
-    specs.AlignmentLossSpec,
-    specs.FreshAttentionSpec,
-    specs.MirroredReadoutSpec,
-)
+REMEDIES = specs.REMEDIES
 STOP_RULES = (EarlyVerdict,)
 FITS = {"copying": ("seq2seq", "pair-proxy"), "own": ("seq2seq",)}
 NUMERICS = {"seq2seq": 1, "pair-proxy": 1}

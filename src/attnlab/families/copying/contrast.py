@@ -1,6 +1,6 @@
 """The count table's contrast: what distinguishes an output word's own input word from the other words of its sequence.
 
-For copying without repeated words the count table C of P3 4.2 has a closed form: C[i, o] = P(i and o stand in a
+For copying without repeated words the count table C of P3 4.2 has a closed form: C[i, o] = P(i and o are in a
 sequence) / L. The contrast of a distribution is
 
     contrast = L ( E C[y, y] - E C[x, y] )
@@ -38,7 +38,7 @@ def contrast(distribution: Distribution) -> float:
 
 
 def presence(distribution: Distribution) -> Floats:
-    """P(i and j stand in a sequence): (words, words), P(i) on the diagonal; L times the expected count table."""
+    """P(i and j are in a sequence): (words, words), P(i) on the diagonal; L times the expected count table."""
     if isinstance(distribution, Permutations):
         return np.ones((distribution.words, distribution.words))
     if isinstance(distribution, Selections):

@@ -34,8 +34,7 @@ class PositionScores:
     @property
     def distance(self) -> NDArray[np.int64]:
         """|pi(t) - t|."""
-        distance: NDArray[np.int64] = np.abs(self.right - np.arange(len(self.right)))
-        return distance
+        return np.abs(np.asarray(self.right - np.arange(len(self.right))))
 
 
 def score_positions(network: Seq2Seq, task: CopyingTask, seed: int, step: int) -> PositionScores:

@@ -39,7 +39,7 @@ class PairProblem(BaseProblem):
         batch = self._batch(task_at(self.spec, self.task, step), self.batch, "training", step)
         self.model.train()
         dropout = torch_generator(self.spec.data_seed, "dropout", step) if self.dropout else None
-        prediction = self._predict(batch, probe=False, generator=dropout)
+        prediction: Prediction = self.model(batch.source, batch.previous, generator=dropout)
         loss = functional.nll_loss(prediction.log_probabilities.flatten(0, 1), batch.target.flatten())
         return loss if self._alignment_loss is None else loss + self._alignment_loss(prediction.attention, batch)
 
@@ -47,13 +47,7 @@ class PairProblem(BaseProblem):
     def evaluate(self, step: int) -> Row:
         batch = self._batch(self.task, self.spec.evaluation_batch, "evaluation", step)
         self.model.eval()
-        return pair_metrics(self._predict(batch, probe=True), batch)
+        return pair_metrics(self.model(batch.source, batch.previous, targets=batch.target), batch)
 
     def _batch(self, task: PairTask, count: int, purpose: str, step: int) -> PairBatch:
         return task.batch(count, numpy_generator(self.spec.data_seed, purpose, step)).to(self.device)
-
-    def _predict(self, batch: PairBatch, *, probe: bool, generator: torch.Generator | None = None) -> Prediction:
-        prediction: Prediction = self.model(
-            batch.source, batch.previous, targets=batch.target if probe else None, generator=generator
-        )
-        return prediction

@@ -239,6 +239,9 @@ class MirroredReadoutSpec(Spec):
     kind: Literal["mirrored-readout"] = "mirrored-readout"
 
 
+REMEDIES = (WarmUpSpec, WarmStartSpec, AlignmentLossSpec, FreshAttentionSpec, MirroredReadoutSpec)
+
+
 def check_remedy(spec: RunSettings) -> None:
     """A ValueError where a remedy has nothing to work on."""
     remedy, task, model = spec.remedy, spec.task, spec.model

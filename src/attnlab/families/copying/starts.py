@@ -40,11 +40,8 @@ class Scale:
         return specs.SelectionsSpec(length=self.words * 3 // 4, words=self.words)
 
 
-SCALES: Mapping[str, Scale] = {
-    "quick": Scale(words=12, hidden=32, batch=32, learning_rate=5e-3),
-    "reduced": Scale(),
-    "paper": Scale(),
-}
+_SMALL = Scale(words=12, hidden=32, batch=32, learning_rate=5e-3)
+SCALES: Mapping[str, Scale] = {"quick": _SMALL, "reduced": Scale(), "paper": Scale()}
 """By preset."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.families.copying import early_verdict
+from attnlab.families.copying import early_verdict as early
 from attnlab.protocols import Row
 from attnlab.seeds import numpy_generator
 
@@ -28,7 +28,7 @@ FALSE_STOPS = 0.02
 FOLDS = 5
 _COINS = numpy_generator(0, "early verdict").integers(2, size=100)  # one for every two seeds
 
-COLUMNS = tuple(f"{name}{ending}" for name in early_verdict.MEASURES for ending in ("", early_verdict.CHANGE))
+COLUMNS = tuple(f"{name}{ending}" for name in early.MEASURES for ending in ("", early.CHANGE))
 FEATURE_SETS: dict[str, tuple[str, ...]] = {
     "all": ("loss", "entropy", "attention", "probe", "probe_mean"),
     "loss and entropy": ("loss", "entropy"),
@@ -47,14 +47,9 @@ class Followed:
     distribution: str
     family: str
     seed: int
-    chance: early_verdict.Chance
+    chance: early.Chance
     rows: Mapping[int, Row]
     learned_at: int | None
-
-    @property
-    def fitting(self) -> bool:
-        """Whether it belongs to the half that is fitted to."""
-        return in_fitting_half(self.seed)
 
     @property
     def accuracy_at(self) -> int | None:
@@ -104,12 +99,12 @@ def make_cases(runs: Sequence[Followed], by: int) -> Cases:
     places = [
         (place, step)
         for place, run in enumerate(runs)
-        for step in early_verdict.STEPS
+        for step in early.STEPS
         if step < by
         and (run.learned_at is None or step < run.learned_at)
-        and {step, step - early_verdict.BACK} <= run.rows.keys()
+        and {step, step - early.BACK} <= run.rows.keys()
     ]
-    values = [early_verdict.features(runs[place].rows, step, runs[place].chance, COLUMNS) for place, step in places]
+    values = [early.features(runs[place].rows, step, runs[place].chance, COLUMNS) for place, step in places]
     described = [(run.learned_at is not None, run.distribution, run.family, run.seed) for run in runs]
     return _cases(np.array(values).reshape(-1, len(COLUMNS)).round(DIGITS), places, described)
 
@@ -152,10 +147,10 @@ def read_cases(path: Path) -> Cases:
 
 def columns_of(measures: Iterable[str]) -> list[int]:
     """The places of the measures and their changes in a case's values."""
-    return [COLUMNS.index(f"{name}{ending}") for name in measures for ending in ("", early_verdict.CHANGE)]
+    return [COLUMNS.index(f"{name}{ending}") for name in measures for ending in ("", early.CHANGE)]
 
 
-def fit(cases: Cases, chosen: Mask, measures: Sequence[str] = FEATURE_SETS["all"]) -> early_verdict.Regression:
+def fit(cases: Cases, chosen: Mask, measures: Sequence[str] = FEATURE_SETS["all"]) -> early.Regression:
     """The regression of ``chosen`` cases (cases,) on these measures; a constant where they all ended alike."""
     from sklearn.linear_model import LogisticRegression  # half a second that other experiments need not wait for
 
@@ -164,27 +159,25 @@ def fit(cases: Cases, chosen: Mask, measures: Sequence[str] = FEATURE_SETS["all"
     names = [COLUMNS[column] for column in columns]
     if learned.all() or not learned.any():
         share = (learned.sum() + 0.5) / (len(learned) + 1)
-        constant = tuple(early_verdict.Feature(name=name, mean=0.0, scale=1.0, weight=0.0) for name in names)
-        return early_verdict.Regression(
-            intercept=_rounded(np.log(share / (1 - share))), time=(0.0, 0.0), features=constant
-        )
+        constant = tuple(early.Feature(name=name, mean=0.0, scale=1.0, weight=0.0) for name in names)
+        return early.Regression(intercept=_rounded(np.log(share / (1 - share))), time=(0.0, 0.0), features=constant)
     mean, spread = values.mean(0), values.std(0)
     mean = np.array([_rounded(number) for number in mean])
     spread = np.array([_rounded(number) if number > 10.0**-DIGITS else 1.0 for number in spread])
     model = LogisticRegression(C=PENALTY, max_iter=10_000, tol=1e-9)
-    model.fit(np.column_stack([(values - mean) / spread, early_verdict.time_terms(cases.step[chosen])]), learned)
+    model.fit(np.column_stack([(values - mean) / spread, early.time_terms(cases.step[chosen])]), learned)
     *weights, first, second = (_rounded(weight) for weight in model.coef_[0])
-    return early_verdict.Regression(
+    return early.Regression(
         intercept=_rounded(model.intercept_[0]),
         time=(first, second),
         features=tuple(
-            early_verdict.Feature(name=name, mean=float(m), scale=float(s), weight=weight)
+            early.Feature(name=name, mean=float(m), scale=float(s), weight=weight)
             for name, m, s, weight in zip(names, mean, spread, weights, strict=True)
         ),
     )
 
 
-def judge(regression: early_verdict.Regression, cases: Cases) -> Floats:
+def judge(regression: early.Regression, cases: Cases) -> Floats:
     """The chance that the regression gives to every case: (cases,)."""
     columns = [COLUMNS.index(feature.name) for feature in regression.features]
     return regression.chances(cases.values[:, columns], cases.step)
@@ -218,7 +211,7 @@ def stops(cases: Cases, chances: Floats, below: float) -> dict[int, int | None]:
         if not np.isnan(chance):
             by_run.setdefault(int(run), []).append((int(step), float(chance)))
     return {
-        run: early_verdict.given_up([step for step, _ in judged], [chance for _, chance in judged], below)
+        run: early.given_up([step for step, _ in judged], [chance for _, chance in judged], below)
         for run, judged in by_run.items()
     }
 
@@ -239,14 +232,14 @@ def judge_folds(cases: Cases) -> Floats:
     return np.where(fitting, judge_left_out(cases, folds, fitting), np.nan)
 
 
-def make_verdict(cases: Cases, *, preset: str, by: int) -> early_verdict.Verdict:
+def make_verdict(cases: Cases, *, preset: str, by: int) -> early.Verdict:
     """The verdict as it is shipped: fitted to the fitting half, its threshold chosen there."""
     judged = sorted({int(run) for run in cases.run[cases.of(cases.fitting)]})
-    return early_verdict.Verdict(
+    return early.Verdict(
         experiment="early-verdict",
         preset=preset,
         by=by,
-        steps=tuple(step for step in early_verdict.STEPS if step < by),
+        steps=tuple(step for step in early.STEPS if step < by),
         runs=len(judged),
         distributions=len({cases.distribution[run] for run in judged}),
         penalty=PENALTY,

@@ -1,21 +1,18 @@
-"""What is read from runs on labelled texts: their score fields, the proxy's word scores, a trained network."""
+"""What is read from runs on labelled texts: their score fields, the proxy's word scores."""
 
-from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
 import pyarrow as pa
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from attnlab.data.batch import Bags
 from attnlab.data.labelled_text import Corpus, load_corpus
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.families.texts.spec import ClassifierSpec
 from attnlab.fields import ScoreField
-from attnlab.models.classifier import Classifier, log_odds
+from attnlab.models.classifier import log_odds
 
 Floats = NDArray[np.float64]
 
@@ -58,16 +55,3 @@ def labelled_pairs(texts: Bags, corpus: Corpus) -> SentencePairs:
         list(corpus.words),
         list(corpus.classes),
     )
-
-
-def trained_classifier(
-    model: ClassifierSpec, corpus: Corpus, init_seed: int, tensors: Mapping[str, Tensor]
-) -> Classifier:
-    """The network with the weights of a checkpoint, whose ``tensors`` they are among as ``model.<name>``."""
-    # Word vectors are where it began, not what it learned, so their file is not needed.
-    from_random = model.model_copy(update={"vectors": None})
-    network = from_random.build(corpus.words, len(corpus.classes), init_seed)
-    network.load_state_dict(
-        {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
-    )
-    return network

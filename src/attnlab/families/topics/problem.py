@@ -32,13 +32,10 @@ class BagProblem(BaseProblem):
         key, query, embedding = self.model.key, self.model.query, self.model.embedding
         frozen = [query] * (not spec.model.train_query) + [embedding] * (not spec.model.train_embedding)
         choose_trained(self.model, [key, query], spec.train, frozen)
-        self.train_bags, self.valid_bags, self.test_bags = (
-            part.to(device) for part in (data.train, data.valid, data.test)
-        )
+        bags = [part.to(device) for part in (data.train, data.valid, data.test)]
+        self.train_bags, self.valid_bags, self.test_bags = bags
         self.train_index, self.train_right = self._index(self.train_bags), one_hot(self.train_bags.labels, classes)
-        self.valid_index, self.test_index = (
-            self._index(bags) if len(bags) else None for bags in (self.valid_bags, self.test_bags)
-        )
+        self.valid_index, self.test_index = (self._index(part) if len(part) else None for part in bags[1:])
 
     def loss(self, step: int) -> Tensor | LossWithGradients:
         bags, index, right = self.train_bags, self.train_index, self.train_right
@@ -105,7 +102,7 @@ class SstProblem(BagProblem):
 
 @dataclass(frozen=True)
 class TopicTokens:
-    """Where the topic words, the first ``count`` of the vocabulary, stand in sentences: the same at every evaluation.
+    """Where the topic words, the first ``count`` of the vocabulary, are in sentences: the same at every evaluation.
 
     ``inside`` (tokens,): whether a word is one. ``places`` (topic tokens,): which are. ``words`` (topic tokens,) and
     ``offsets`` (sentences + 1,): each sentence's topic words alone.

@@ -72,13 +72,6 @@ class TopicModelSpec(Spec):
     train_embedding: bool = True
 
     def build(self, vocabulary: int, classes: int, seed: int) -> TopicModel:
-        return TopicModel(
-            vocabulary,
-            make_classifier(self.classifier, self.size, classes, hidden=self.hidden, seed=seed),
-            size=self.size,
-            key_size=self.key_size,
-            query_std=self.query_std,
-            embedding_std=self.embedding_std,
-            below=self.below,
-            seed=seed,
-        )
+        classifier = make_classifier(self.classifier, self.size, classes, hidden=self.hidden, seed=seed)
+        settings = self.model_dump(include={"size", "key_size", "query_std", "embedding_std", "below"})
+        return TopicModel(vocabulary, classifier, seed=seed, **settings)

@@ -54,14 +54,12 @@ def read_sst(folder: Path, classes: Classes, *, padded: bool = False) -> Corpus:
     """
     ids: dict[str, int] = {}
     parts = [_sentences(folder, name, classes) for name in ("train", "dev", "test")]
-    numbered = [
-        [([ids.setdefault(word, len(ids)) for word in words], label) for words, label in part] for part in parts
-    ]
+    coded = [[([ids.setdefault(word, len(ids)) for word in words], label) for words, label in part] for part in parts]
     if padded:
-        longest = max(len(words) for part in numbered for words, _ in part)
+        longest = max(len(words) for part in coded for words, _ in part)
         pad = ids.setdefault(PAD, len(ids))
-        numbered = [[(words + [pad] * (longest - len(words)), label) for words, label in part] for part in numbered]
-    return Corpus(tuple(ids), Split(*(_bags(part) for part in numbered)), classes)
+        coded = [[(words + [pad] * (longest - len(words)), label) for words, label in part] for part in coded]
+    return Corpus(tuple(ids), Split(*(_bags(part) for part in coded)), classes)
 
 
 def _sentences(folder: Path, name: str, classes: Classes) -> list[tuple[list[str], int]]:

@@ -92,9 +92,8 @@ class TopicTask:
         fewest, most = _range("others", self.others)
         numbers = rng.integers(fewest, most, size=count, endpoint=True)
         others = self.topic_words + self._others(numbers, rng)  # (sum of numbers,)
-        sentence = np.concatenate(
-            [np.repeat(np.arange(count), self.per_sentence), np.repeat(np.arange(count), numbers)]
-        )
+        rows = np.arange(count)
+        sentence = np.concatenate([np.repeat(rows, self.per_sentence), np.repeat(rows, numbers)])
         words = np.concatenate([topic_words.ravel(), others])
         order = np.lexsort((rng.random(len(words)), sentence))  # by sentence, at random within one
         offsets = np.concatenate([[0], np.cumsum(numbers + self.per_sentence)])
@@ -106,8 +105,7 @@ class TopicTask:
         # Random keys, largest where a topic has no further word: the smallest keys are a draw without replacement.
         keys = rng.random((len(labels), sizes.max()))
         keys[np.arange(sizes.max()) >= sizes[labels, None]] = 2.0
-        chosen: Words = first[labels, None] + np.argsort(keys, axis=1)[:, : self.per_sentence]
-        return chosen
+        return np.asarray(first[labels, None] + np.argsort(keys, axis=1)[:, : self.per_sentence])
 
     def _others(self, numbers: Words, rng: np.random.Generator) -> Words:
         if self.replace:
