@@ -27,8 +27,6 @@ from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, b
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.rules import Interval, above, higher, lower, missing
-from attnlab.runs.engine import Job
-from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.stats.bootstrap import value_and_interval
 from attnlab.stats.rates import wilson
@@ -70,13 +68,8 @@ class EarlyVerdict(Experiment):
     decides_at = ("reduced", "paper")
     recalls = True
 
-    def jobs(self, order: Order) -> list[Job]:
-        return [setting.job(seed, order.preset) for setting, seed in planned(order)]
-
-    def outcomes(self, order: Order, done: Mapping[str, Trained]) -> Iterator[Outcome]:
-        for setting, seed in planned(order):
-            spec = setting.spec(seed)
-            yield Outcome(setting.name, seed, done[spec.id], spec)
+    def asked(self, order: Order) -> list[tuple[Setting, int]]:
+        return planned(order)
 
     # --- measures
 
@@ -110,9 +103,20 @@ class EarlyVerdict(Experiment):
 
     @claim("probe-adds-to-loss")
     def probe_adds(self) -> Iterator[Part]:
+        """Areas, mean over steps 20, 30 and 40, with the probe less those with loss and entropy alone."""
         for way in (OTHER_HALF, LEFT_OUT):
             pair = [self.evidence.judged[way, features] for features in ("with the probe", "loss and entropy")]
-            yield adds(way, *pair)
+            with_it, without = (measures.mean_area(judged, EARLIEST) for judged in pair)
+            estimate = value_and_interval(with_it - without)
+            paired = [measures.mean_area(judged, EARLIEST, paired=True) for judged in pair]
+            inside = value_and_interval(paired[0] - paired[1])
+            learned, failed = zip(*(pair[0].outcomes(pair[0].at(step)) for step in EARLIEST), strict=True)
+            detail = f"Area {with_it[0]:.3f} with the probe, {without[0]:.3f} with loss and entropy alone."
+            if inside is not None:
+                more, (low, high) = inside
+                detail += f" Over pairs of one distribution it adds {more:.3f} ({low:.3f} to {high:.3f})."
+            enough = estimate is not None and estimate[0] >= GAIN
+            yield decided(way, estimate, (min(learned), min(failed)), detail, partial(adds, enough=enough))
 
     @claim("verdict-before-accuracy")
     def sure_before_accuracy(self) -> Iterator[Part]:
@@ -246,24 +250,9 @@ def areas(judged: Judged) -> Iterator[Part]:
         yield decided(name, estimate, counts, detail, partial(higher, bound=AREA))
 
 
-def adds(way: str, more: Judged, less: Judged) -> Part:
-    """Whether the probe adds to loss and entropy."""
-    with_it, without = (measures.mean_area(judged, EARLIEST) for judged in (more, less))
-    estimate = value_and_interval(with_it - without)
-    paired = [measures.mean_area(judged, EARLIEST, paired=True) for judged in (more, less)]
-    inside = value_and_interval(paired[0] - paired[1])
-    at_steps = [more.outcomes(more.at(step)) for step in EARLIEST]
-    counts = min(learned for learned, _ in at_steps), min(failed for _, failed in at_steps)
-    detail = f"Area {with_it[0]:.3f} with the probe, {without[0]:.3f} with loss and entropy alone."
-    if inside is not None:
-        detail += f" Over pairs of one distribution it adds {inside[0]:.3f} ({inside[1][0]:.3f} to {inside[1][1]:.3f})."
-
-    def verdict(interval: Interval) -> Verdict:
-        if estimate is not None and interval[0] > 0 and estimate[0] >= GAIN:
-            return "holds"
-        return "fails" if interval[1] < GAIN else "undecided"
-
-    return decided(way, estimate, counts, detail, verdict)
+def adds(interval: Interval, *, enough: bool) -> Verdict:
+    """Whether the probe adds to loss and entropy: more than nothing, and in the mean ``enough``."""
+    return "holds" if interval[0] > 0 and enough else "fails" if interval[1] < GAIN else "undecided"
 
 
 def before_accuracy(judged: Judged, runs: Sequence[Followed]) -> Iterator[Part]:

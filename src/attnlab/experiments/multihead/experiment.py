@@ -132,7 +132,7 @@ class Multihead(Experiment):
     def one_head_is_as_accurate(self) -> Iterator[Part]:
         """Good heads alone against random heads together, both at step 200."""
         for group in self.groups:
-            ours, theirs = group.alone_at_end(), group.together_at_end()
+            ours, theirs = group.at_end()
             if min(len(ours), len(theirs)) < FEWEST:
                 few = f"{len(ours)} and {len(theirs)} networks; at least {FEWEST} each are needed."
                 yield missing(group.name, "networks", few)

@@ -96,12 +96,60 @@ class Permuting(Experiment):
     def random_orders_fail(self) -> Iterator[Part]:
         yield all_of(COPYING.name, learned(self.learning[COPYING], self.within))
         yield none_of(RANDOM.name, learned(self.learning[RANDOM], self.within))
-        yield same_probe(self.uniform[COPYING], self.uniform[RANDOM])
+        yield self.same_probe()
 
     @claim("lstm-monotonic-bias")
     def distance_hurts(self) -> Iterator[Part]:
-        yield across_orders(self.learning, self.within)
-        yield by_position(self.positions)
+        yield self.across_orders()
+        yield self.by_position()
+
+    def same_probe(self) -> Part:
+        """Holds if beta_uf is largest at the right position as often whatever the order: within 2 points by seed."""
+        probes = [
+            {one.seed: mean(row["probe_accuracy"] for row in one.run.rows if row["step"] > 0) or 0.0 for one in group}
+            for group in (self.uniform[COPYING], self.uniform[RANDOM])
+        ]
+        pairs = [(probes[0][seed], probe) for seed, probe in probes[1].items() if seed in probes[0]]
+        plain, moved = (mean(pair[side] for pair in pairs) or 0.0 for side in (0, 1))
+        detail = (
+            f"Under uniform attention the probe is largest at the right position in {plain:.1%} of the cases on "
+            f"copying and in {moved:.1%} on random orders."
+        )
+        return within("the same beta_uf", [random - copy for copy, random in pairs], 0.0, POINTS, detail)
+
+    def across_orders(self) -> Part:
+        """Holds if runs whose order is further from the identity learn later: Spearman's correlation above 0."""
+        name, outcomes = "across orders", self.learning.all()
+        groups = [one.setting for one in outcomes]
+        steps = np.array([one.step_or_after(self.within) for one in outcomes], dtype=np.float64)
+        distances, rows = np.array([distance_of(one) for one in outcomes]), resampled_rows(groups, name)
+        estimate = value_and_interval(spearman(distances[rows], steps[rows])) if outcomes else None
+        too_few = min(len(self.learning[order]) for order in ORDERS) < FEWEST_RUNS
+        few = f" At least {FEWEST_RUNS} runs of each order are needed." if too_few else ""
+        if estimate is None:
+            alike = "All runs learned at the same step, or their orders are equally far from the identity."
+            return missing(name, "runs", alike + few)
+        value, interval = estimate
+        medians = {order: np.median(steps[np.array(groups) == order]) for order in self.learning}
+        each = ", ".join(f"{order} {'never' if step > self.within else f'{step:g}'}" for order, step in medians.items())
+        detail = (
+            f"Spearman's correlation of mean distance and step of success is {value:.2f} over {len(outcomes)} runs. "
+            f"Median steps: {each}."
+        )
+        return Part(name, "undecided" if few else higher(interval, 0), value, interval, "runs", detail + few)
+
+    def by_position(self) -> Part:
+        """Holds if in random orders attention's lift falls with |pi(t) - t|: mean correlation over orders below 0."""
+        of_order: dict[int, list[float]] = {}
+        for seed, one in self.positions.items():
+            if (value := correlation(one, MEASURES[0])) is not None:
+                of_order.setdefault(seed // RUNS_PER_ORDER, []).append(value)
+        values = [float(np.mean(correlations)) for correlations in of_order.values()]
+        detail = (
+            f"Spearman's correlation of |pi(t) - t| and attention's lift at the right position is "
+            f"{np.mean(values or 0):.2f} over {len(values)} random orders."
+        )
+        return below("position by position", values, 0.0, detail, least=FEWEST_ORDERS, over="orders")
 
     # --- tables, figures, words
 
@@ -169,59 +217,6 @@ class Permuting(Experiment):
 def distance_of(outcome: Outcome) -> float:
     """Mean |pi(t) - t| of the order that a run had."""
     return distance(task_of(outcome.spec).order)
-
-
-def same_probe(plain: Sequence[Outcome], moved: Sequence[Outcome]) -> Part:
-    """Holds if beta_uf is largest at the right position as often whatever the order: within 2 points, seed by seed."""
-
-    def mean_probe(outcome: Outcome) -> float:  # over the evaluations after the start
-        return float(np.mean([row["probe_accuracy"] for row in outcome.run.rows if row["step"] > 0]))
-
-    before = {one.seed: mean_probe(one) for one in plain}
-    pairs = [(before[one.seed], mean_probe(one)) for one in moved if one.seed in before]
-    means = [float(np.mean([pair[side] for pair in pairs])) if pairs else 0.0 for side in (0, 1)]
-    detail = (
-        f"Under uniform attention the probe is largest at the right position in {means[0]:.1%} of the cases on copying "
-        f"and in {means[1]:.1%} on random orders."
-    )
-    return within("the same beta_uf", [random - copy for copy, random in pairs], 0.0, POINTS, detail)
-
-
-def across_orders(runs: Runs, updates: int) -> Part:
-    """Holds if runs whose order is further from the identity learn later: Spearman's correlation above 0."""
-    name, outcomes = "across orders", runs.all()
-    groups = [one.setting for one in outcomes]
-    steps = np.array([one.step_or_after(updates) for one in outcomes], dtype=np.float64)
-    distances = np.array([distance_of(one) for one in outcomes])
-    rows = resampled_rows(groups, name)
-    estimate = value_and_interval(spearman(distances[rows], steps[rows])) if outcomes else None
-    too_few = min(len(runs[order]) for order in ORDERS) < FEWEST_RUNS
-    few = f" At least {FEWEST_RUNS} runs of each order are needed." if too_few else ""
-    if estimate is None:
-        alike = "All runs learned at the same step, or their orders are equally far from the identity."
-        return missing(name, "runs", alike + few)
-    value, interval = estimate
-    medians = {order.name: np.median(steps[np.array(groups) == order.name]) for order in ORDERS if runs[order]}
-    each = ", ".join(f"{order} {'never' if step > updates else f'{step:g}'}" for order, step in medians.items())
-    detail = (
-        f"Spearman's correlation of mean distance and step of success is {value:.2f} over {len(outcomes)} runs. Median "
-        f"steps: {each}."
-    )
-    return Part(name, "undecided" if few else higher(interval, 0), value, interval, "runs", detail + few)
-
-
-def by_position(positions: Mapping[int, PositionScores]) -> Part:
-    """Holds if in random orders attention's lift falls with |pi(t) - t|: mean correlation over orders below 0."""
-    of_order: dict[int, list[float]] = {}
-    for seed, one in positions.items():
-        if (value := correlation(one, MEASURES[0])) is not None:
-            of_order.setdefault(seed // RUNS_PER_ORDER, []).append(value)
-    values = [float(np.mean(correlations)) for correlations in of_order.values()]
-    detail = (
-        f"Spearman's correlation of |pi(t) - t| and attention's lift at the right position is "
-        f"{np.mean(values or 0):.2f} over {len(values)} random orders."
-    )
-    return below("position by position", values, 0.0, detail, least=FEWEST_ORDERS, over="orders")
 
 
 def correlation(positions: PositionScores, measure: str) -> float | None:
