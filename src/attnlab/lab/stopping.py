@@ -29,10 +29,11 @@ class Planner:
             return jobs
         ended = {job.spec.id: job for job in self.jobs if job.spec.id in done}
         self.given_up |= {id: job for id, job in ended.items() if gave_up(done[id].rows, job.schedule) is not None}
-        for at, job in enumerate(jobs):
-            if may_give_up(job.spec, job.schedule):
-                jobs[at] = replace(job, schedule=giving_up(job.spec, job.schedule))
-        self.jobs = [self.given_up.get(job.spec.id, job) for job in jobs]
+        hopeless_end = [
+            replace(job, schedule=giving_up(job.spec, job.schedule)) if may_give_up(job.spec, job.schedule) else job
+            for job in jobs
+        ]
+        self.jobs = [self.given_up.get(job.spec.id, job) for job in hopeless_end]
         return self.jobs
 
     def with_ended(self, result: Result, done: Mapping[str, Trained]) -> Result:

@@ -8,9 +8,9 @@ round: about as far from the identity as a random order, but the same step at ev
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from attnlab.families.copying.orders import even_steps, random_order
+from attnlab.families.copying.orders import even_steps, random_order, task_in_order
 from attnlab.lab.claims import PRESETS, Part
-from attnlab.lab.copying import network_in_order
+from attnlab.lab.copying import network_on
 from attnlab.lab.experiment import Experiment, Figures, Table, by_preset, claim
 from attnlab.lab.outcomes import Runs, learned, rate_table, rates_in_words
 from attnlab.lab.rules import more_often
@@ -26,10 +26,10 @@ HALF = 0.5
 
 
 EVEN = (
-    network_in_order("steps of 3", lambda _: even_steps(3), (1, 3, 8), STEPS),
-    network_in_order("steps of 7", lambda _: even_steps(7), (0, 3, 8), STEPS),
+    network_on("steps of 3", task_in_order(even_steps(3)), (1, 3, 8), STEPS),
+    network_on("steps of 7", task_in_order(even_steps(7)), (0, 3, 8), STEPS),
 )
-RANDOM = network_in_order("random order", random_order, (1, 10, 20), STEPS, whole=PRESETS)
+RANDOM = network_on("random order", lambda seed: task_in_order(random_order(seed)), (1, 10, 20), STEPS, PRESETS)
 
 
 class EvenSteps(Experiment):

@@ -11,12 +11,13 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from attnlab.families.copying.orders import LENGTH, RUNS_PER_ORDER, distance, random_order, shifted, shuffled_blocks
+from attnlab.families.copying import orders
+from attnlab.families.copying.orders import RUNS_PER_ORDER, random_order, shifted, shuffled_blocks, task_in_order
 from attnlab.families.copying.position_scores import SEQUENCES, PositionScores, score_positions
 from attnlab.families.copying.spec import Seq2SeqSpec
 from attnlab.families.copying.success import EVERY
 from attnlab.lab.claims import PRESETS, Part
-from attnlab.lab.copying import network_in_order, task_of
+from attnlab.lab.copying import network_on, task_of
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs, learned, mean, rate_table, rates_in_words
 from attnlab.lab.rules import all_of, below, higher, missing, none_of, within
@@ -53,12 +54,12 @@ def with_uniform_attention(setting: Setting) -> Setting:
     )
 
 
-COPYING = network_in_order("copying", lambda _: None, (1, 20, 20), STEPS)
-BLOCKS = network_in_order("blocks of 5 shuffled", lambda seed: shuffled_blocks(5, seed), (0, 3, 8), STEPS)
-SHIFT = network_in_order("shifted by 1", lambda _: shifted(1), (1, 3, 8), STEPS)
-FURTHER = network_in_order("shifted by 5", lambda _: shifted(5), (0, 3, 8), STEPS)
-RANDOM = network_in_order("random order", random_order, (1, 10, 20), STEPS, whole=PRESETS)
-REVERSAL = network_in_order("reversed", lambda _: tuple(reversed(range(LENGTH))), (0, 3, 8), STEPS)
+COPYING = network_on("copying", task_in_order(None), (1, 20, 20), STEPS)
+BLOCKS = network_on("blocks of 5 shuffled", lambda seed: task_in_order(shuffled_blocks(5, seed)), (0, 3, 8), STEPS)
+SHIFT = network_on("shifted by 1", task_in_order(shifted(1)), (1, 3, 8), STEPS)
+FURTHER = network_on("shifted by 5", task_in_order(shifted(5)), (0, 3, 8), STEPS)
+RANDOM = network_on("random order", lambda seed: task_in_order(random_order(seed)), (1, 10, 20), STEPS, PRESETS)
+REVERSAL = network_on("reversed", task_in_order(tuple(reversed(range(orders.LENGTH)))), (0, 3, 8), STEPS)
 ORDERS = (COPYING, BLOCKS, SHIFT, FURTHER, RANDOM, REVERSAL)
 UNIFORM = {setting.name: with_uniform_attention(setting) for setting in (COPYING, RANDOM)}
 
@@ -216,7 +217,7 @@ class Permuting(Experiment):
 
 def distance_of(outcome: Outcome) -> float:
     """Mean |pi(t) - t| of the order that a run had."""
-    return distance(task_of(outcome.spec).order)
+    return orders.distance(task_of(outcome.spec).order)
 
 
 def correlation(positions: PositionScores, measure: str) -> float | None:
@@ -242,12 +243,12 @@ def distance_figure(outcomes: Sequence[Outcome], updates: int) -> alt.TopLevelMi
         {"order": one.setting, "seed": one.seed, "distance": distance_of(one), "step": one.step_or_after(updates)}
         for one in outcomes
     ]
-    orders = list(dict.fromkeys(one.setting for one in outcomes))
+    names = list(dict.fromkeys(one.setting for one in outcomes))
     dots = alt.Chart(inline(rows)).mark_point(filled=True, size=60, opacity=0.5)
     dots = dots.encode(
         x=alt.X("distance:Q", title="how far the order is from the identity: mean of |π(t) − t|"),
         y=alt.Y("step:Q", title="step of success", scale=alt.Scale(domain=[0, updates + 20])),
-        color=alt.Color("order:N", title=None, sort=orders, scale=alt.Scale(range=list(COLOURS))),
+        color=alt.Color("order:N", title=None, sort=names, scale=alt.Scale(range=list(COLOURS))),
         tooltip=["order:N", "seed:N", rounded("distance", ".1f"), "step:Q"],
     )
     title = f"Distance from the identity and learning; {updates + EVERY}: not learned within {updates}"
