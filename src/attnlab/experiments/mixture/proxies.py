@@ -102,10 +102,7 @@ def flat(group: Sequence[Fitted]) -> tuple[Part, Part]:
     start = np.mean([one.measured.spread_start for one in group] or 0)
     detail = f"Its spread over positions is {np.mean(added or 0):.2%} of the mean; the random start has {start:.1%}."
     there = f"The probe there differs by {np.mean(right or 0):+.2%} from its mean over positions."
-    return (
-        below("what training adds", added, FLAT, detail),
-        within("the right position", right, 0.0, FLAT, there),
-    )
+    return (below("what training adds", added, FLAT, detail), within("the right position", right, 0.0, FLAT, there))
 
 
 # --- tables, figure, words
