@@ -26,10 +26,9 @@ from attnlab.lab.copying import network_on, task_of
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.registry import EXPERIMENTS
-from attnlab.lab.rules import Interval, above, higher, lower, missing
+from attnlab.lab.rules import Interval, above, higher, lower, missing, of_rate
 from attnlab.runs.schedule import Schedule
 from attnlab.stats.bootstrap import value_and_interval
-from attnlab.stats.rates import wilson
 
 # --- settings
 
@@ -53,6 +52,7 @@ LEAST = 10
 """Fewest runs of either outcome with which a part is decided."""
 AREA, ERROR, GAIN, RIGHT, WRONGLY_ENDED, SPARED = 0.8, 0.1, 0.01, 0.8, 0.05, 0.5
 """The bounds of the claims, in their order."""
+NO_SUCH = "No such run."
 
 
 class EarlyVerdict(Experiment):
@@ -268,7 +268,8 @@ def before_accuracy(judged: Judged, runs: Sequence[Followed]) -> Iterator[Part]:
         detail = f"Median {np.median(values):.0f} updates, {len(values)} runs." if values else ""
         yield above(name, values, 0.0, detail, least=LEAST, over="runs")
     trusted = [runs[run].learned_at is not None for run, step in sure.items() if step is not None]
-    yield rate("sure is right", trusted, f"from a chance of {measures.SURE:.0%} on", partial(higher, bound=RIGHT))
+    detail = f", from a chance of {measures.SURE:.0%} on"
+    yield of_rate("sure is right", trusted, partial(higher, bound=RIGHT), detail, over="runs", none=NO_SUCH)
 
 
 def giving_up(judged: Judged, below: float, by: int) -> Iterator[Part]:
@@ -276,8 +277,8 @@ def giving_up(judged: Judged, below: float, by: int) -> Iterator[Part]:
     ended = verdict_fit.stops(judged.cases, judged.chance, below)
     wrong = [step is not None for run, step in ended.items() if judged.cases.learned[run]]
     saved = [measures.spared(step, by) for run, step in ended.items() if not judged.cases.learned[run]]
-    rule = partial(lower, bound=WRONGLY_ENDED)
-    yield rate("runs that learn and are ended", wrong, f"below {below:.1%}", rule, LEAST)
+    rule, detail = partial(lower, bound=WRONGLY_ENDED), f", below {below:.1%}"
+    yield of_rate("runs that learn and are ended", wrong, rule, detail, over="runs", least=LEAST, none=NO_SUCH)
     detail = f"Ended below {below:.1%}; {sum(part > 0 for part in saved)} of {len(saved)} runs that fail were."
     yield above("share spared of runs that fail", saved, SPARED, detail, least=LEAST, over="runs")
 
@@ -292,13 +293,3 @@ def decided(
     if min(counts) < LEAST:
         detail += f" At least {LEAST} runs of either outcome are needed, not {counts[0]} and {counts[1]}."
     return Part(name, rule(interval) if min(counts) >= LEAST else "undecided", value, interval, "runs", detail)
-
-
-def rate(name: str, happened: Sequence[bool], detail: str, rule: Callable[[Interval], Verdict], least: int = 1) -> Part:
-    """A part decided by Wilson's interval of how often something happened."""
-    if not happened:
-        return missing(name, "runs", "No such run.")
-    count, n = sum(happened), len(happened)
-    interval = wilson(count, n)
-    verdict = rule(interval) if n >= least else "undecided"
-    return Part(name, verdict, count / n, interval, "runs", f"{count} of {n} runs, {detail}.")
