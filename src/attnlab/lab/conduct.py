@@ -79,11 +79,7 @@ def conduct(
 
 
 def train_all(
-    jobs: Sequence[Job],
-    store: RunStore,
-    engine: Engine,
-    watch: Watch | None = None,
-    recalled: Recalled | None = None,
+    jobs: Sequence[Job], store: RunStore, engine: Engine, watch: Watch | None = None, recalled: Recalled | None = None
 ) -> dict[str, Trained]:
     """Train ``jobs`` but for those ``recalled``; all by run id, or one error that names every run that failed."""
     known = {job.spec.id: run for job in pending(jobs, store) if recalled and (run := recalled.find(job))}

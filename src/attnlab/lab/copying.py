@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping
 
-from attnlab.families.copying.orders import Indices, task_in_order
 from attnlab.families.copying.spec import CopyingSpec, DistributionSpec
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN
 from attnlab.lab.claims import Preset
@@ -38,17 +37,6 @@ def network_on(
         for preset, most in steps.items()
     }
     return Setting(name, spec, by_preset(*seeds), schedules)
-
-
-def network_in_order(
-    name: str,
-    order: Callable[[int], Indices | None],
-    seeds: Seeds,
-    steps: Mapping[Preset, int],
-    whole: Collection[Preset] = (),
-) -> Setting:
-    """P3's network on 40 of 60 words in the order of each seed."""
-    return network_on(name, lambda seed: task_in_order(order(seed)), seeds, steps, whole)
 
 
 def task_of(spec: RunSpec | None) -> CopyingSpec:

@@ -140,13 +140,13 @@ class Experiment:
         """Its settings, for an experiment whose task is smaller at some preset."""
         return self.settings
 
+    def asked(self, order: Order) -> list[tuple[Setting, int]]:
+        """The settings and seeds that are asked for, as far as they are known before the first run is trained."""
+        return [(setting, seed) for setting in self.settings_at(order.preset) for seed in setting.seeds_at(order)]
+
     def jobs(self, order: Order) -> list[Job]:
-        """All runs that are known before the first is trained."""
-        return [
-            setting.job(seed, order.preset)
-            for setting in self.settings_at(order.preset)
-            for seed in setting.seeds_at(order)
-        ]
+        """Their runs."""
+        return [setting.job(seed, order.preset) for setting, seed in self.asked(order)]
 
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:  # noqa: ARG002 (most know all beforehand)
         """All runs the experiment needs, as far as ``done`` (finished runs by id) lets it know them."""
@@ -158,10 +158,9 @@ class Experiment:
 
     def outcomes(self, order: Order, done: Mapping[str, Trained]) -> Iterator[Outcome]:
         """Its finished runs, setting by setting."""
-        for setting in self.settings_at(order.preset):
-            for seed in setting.seeds_at(order):
-                spec = setting.spec(seed)
-                yield Outcome(setting.name, seed, done[spec.id], spec)
+        for setting, seed in self.asked(order):
+            spec = setting.spec(seed)
+            yield Outcome(setting.name, seed, done[spec.id], spec)
 
     def default_rows(self, preset: Preset) -> list[str]:  # noqa: ARG002 (texts choose by preset)
         """The rows that are run where none are named."""

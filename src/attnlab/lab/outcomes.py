@@ -1,6 +1,6 @@
 """Finished runs as experiments look at them: by setting and seed, with what was measured and when it was learned."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -85,33 +85,26 @@ class Outcome:
         }
 
 
-class Runs(Mapping[str, Sequence[Outcome]]):
+class Runs(dict[str, list[Outcome]]):
     """All outcomes, by the name of their setting, in the order in which settings first occur.
 
-    A setting that was not run has no outcomes: looking it up gives an empty list.
+    A setting that was not run has no outcomes: looking it up, by itself or by its name, gives an empty list.
     """
 
     def __init__(self, outcomes: Iterable[Outcome]) -> None:
-        self._groups: dict[str, list[Outcome]] = {}
+        super().__init__()
         for outcome in outcomes:
-            self._groups.setdefault(outcome.setting, []).append(outcome)
+            self.setdefault(outcome.setting, []).append(outcome)
 
-    def __getitem__(self, setting: Any) -> Sequence[Outcome]:
-        """The outcomes of a setting, given itself or by name."""
-        return self._groups.get(getattr(setting, "name", setting), [])
+    def __getitem__(self, setting: Any) -> list[Outcome]:
+        return self.get(getattr(setting, "name", setting), [])
 
     def __contains__(self, setting: object) -> bool:
-        return getattr(setting, "name", setting) in self._groups
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._groups)
-
-    def __len__(self) -> int:
-        return len(self._groups)
+        return super().__contains__(getattr(setting, "name", setting))
 
     def all(self) -> list[Outcome]:
         """Every outcome, setting by setting."""
-        return [outcome for group in self._groups.values() for outcome in group]
+        return [outcome for group in self.values() for outcome in group]
 
     def up_to(self, step: int) -> "Runs":
         """The same without what was measured after ``step``."""

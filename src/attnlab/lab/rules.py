@@ -157,6 +157,25 @@ def _of_rate(name: str, learned: Sequence[bool], verdict: Verdict, least: int, o
     return Part(name, decided, count / n, wilson(count, n), over, f"{count} of {n} {over} learned.")
 
 
+def of_rate(
+    name: str,
+    happened: Sequence[bool],
+    rule: Callable[[Interval], Verdict],
+    detail: str,
+    *,
+    over: str,
+    least: int = 1,
+    none: str = NO_RUN,
+) -> Part:
+    """Decided by Wilson's interval of how often something happened; ``detail``: what, after "so many of so many"."""
+    count, n = sum(happened), len(happened)
+    if not n:
+        return missing(name, over, none)
+    interval = wilson(count, n)
+    verdict = rule(interval) if n >= least else "undecided"
+    return Part(name, verdict, count / n, interval, over, f"{count} of {n} {over}{detail}.")
+
+
 def more_often(name: str, learned: Sequence[bool], others: Sequence[bool]) -> Part:
     """Holds if the first group learns more often than the second, significantly (exact test); fails if less often."""
     if not learned or not others:

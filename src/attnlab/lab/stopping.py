@@ -29,18 +29,19 @@ class Planner:
             return jobs
         ended = {job.spec.id: job for job in self.jobs if job.spec.id in done}
         self.given_up |= {id: job for id, job in ended.items() if gave_up(done[id].rows, job.schedule) is not None}
-        self.jobs = [self.given_up.get(job.spec.id) or ending_hopeless(job) for job in jobs]
+        hopeless_end = [
+            replace(job, schedule=giving_up(job.spec, job.schedule)) if may_give_up(job.spec, job.schedule) else job
+            for job in jobs
+        ]
+        self.jobs = [self.given_up.get(job.spec.id, job) for job in hopeless_end]
         return self.jobs
 
     def with_ended(self, result: Result, done: Mapping[str, Trained]) -> Result:
         """The result, with the runs that were given up and what that means."""
         if not self.order.stop_hopeless:
             return result
-        ended = [
-            {"run": id, "label": job.label, "ended_at": done[id].step}
-            for id, job in self.given_up.items()
-            if id in done
-        ]
+        given_up = {id: job for id, job in self.given_up.items() if id in done}
+        ended = [{"run": id, "label": job.label, "ended_at": done[id].step} for id, job in given_up.items()]
         note = (
             f"--stop-hopeless: {len(ended)} of {len(done)} runs were ended early and count as not learned, because the "
             f"early verdict gave them a chance below {shipped().give_up_below:.1%} to learn by step {BY} at {IN_A_ROW} "
@@ -48,13 +49,6 @@ class Planner:
             "no claim."
         )
         return replace(result, tables={**result.tables, "ended_early": ended}, notes=(*result.notes, note))
-
-
-def ending_hopeless(job: Job) -> Job:
-    """The job, ended once it is hopeless, if the verdict can say that of it."""
-    if not may_give_up(job.spec, job.schedule):
-        return job
-    return replace(job, schedule=giving_up(job.spec, job.schedule))
 
 
 def check_stoppable(experiment: Experiment, order: Order) -> None:

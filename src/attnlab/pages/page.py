@@ -39,11 +39,7 @@ def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -
     ]
     scripts = [_vega(), DRAW] if any(specs) else []
     text = _template().render(
-        title=title,
-        lead=lead,
-        parts=list(zip(sections, specs, strict=True)),
-        scripts=scripts,
-        policy=policy(scripts),
+        title=title, lead=lead, parts=list(zip(sections, specs, strict=True)), scripts=scripts, policy=policy(scripts)
     )
     write_atomically(path, text.encode("utf-8"))
 

@@ -26,12 +26,9 @@ from attnlab.lab.copying import network_on, task_of
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.registry import EXPERIMENTS
-from attnlab.lab.rules import Interval, above, higher, lower, missing
-from attnlab.runs.engine import Job
-from attnlab.runs.loop import Trained
+from attnlab.lab.rules import Interval, above, higher, lower, missing, of_rate
 from attnlab.runs.schedule import Schedule
 from attnlab.stats.bootstrap import value_and_interval
-from attnlab.stats.rates import wilson
 
 # --- settings
 
@@ -55,6 +52,7 @@ LEAST = 10
 """Fewest runs of either outcome with which a part is decided."""
 AREA, ERROR, GAIN, RIGHT, WRONGLY_ENDED, SPARED = 0.8, 0.1, 0.01, 0.8, 0.05, 0.5
 """The bounds of the claims, in their order."""
+NO_SUCH = "No such run."
 
 
 class EarlyVerdict(Experiment):
@@ -70,13 +68,8 @@ class EarlyVerdict(Experiment):
     decides_at = ("reduced", "paper")
     recalls = True
 
-    def jobs(self, order: Order) -> list[Job]:
-        return [setting.job(seed, order.preset) for setting, seed in planned(order)]
-
-    def outcomes(self, order: Order, done: Mapping[str, Trained]) -> Iterator[Outcome]:
-        for setting, seed in planned(order):
-            spec = setting.spec(seed)
-            yield Outcome(setting.name, seed, done[spec.id], spec)
+    def asked(self, order: Order) -> list[tuple[Setting, int]]:
+        return planned(order)
 
     # --- measures
 
@@ -110,9 +103,20 @@ class EarlyVerdict(Experiment):
 
     @claim("probe-adds-to-loss")
     def probe_adds(self) -> Iterator[Part]:
+        """Areas, mean over steps 20, 30 and 40, with the probe less those with loss and entropy alone."""
         for way in (OTHER_HALF, LEFT_OUT):
             pair = [self.evidence.judged[way, features] for features in ("with the probe", "loss and entropy")]
-            yield adds(way, *pair)
+            with_it, without = (measures.mean_area(judged, EARLIEST) for judged in pair)
+            estimate = value_and_interval(with_it - without)
+            paired = [measures.mean_area(judged, EARLIEST, paired=True) for judged in pair]
+            inside = value_and_interval(paired[0] - paired[1])
+            learned, failed = zip(*(pair[0].outcomes(pair[0].at(step)) for step in EARLIEST), strict=True)
+            detail = f"Area {with_it[0]:.3f} with the probe, {without[0]:.3f} with loss and entropy alone."
+            if inside is not None:
+                more, (low, high) = inside
+                detail += f" Over pairs of one distribution it adds {more:.3f} ({low:.3f} to {high:.3f})."
+            enough = estimate is not None and estimate[0] >= GAIN
+            yield decided(way, estimate, (min(learned), min(failed)), detail, partial(adds, enough=enough))
 
     @claim("verdict-before-accuracy")
     def sure_before_accuracy(self) -> Iterator[Part]:
@@ -246,24 +250,9 @@ def areas(judged: Judged) -> Iterator[Part]:
         yield decided(name, estimate, counts, detail, partial(higher, bound=AREA))
 
 
-def adds(way: str, more: Judged, less: Judged) -> Part:
-    """Whether the probe adds to loss and entropy."""
-    with_it, without = (measures.mean_area(judged, EARLIEST) for judged in (more, less))
-    estimate = value_and_interval(with_it - without)
-    paired = [measures.mean_area(judged, EARLIEST, paired=True) for judged in (more, less)]
-    inside = value_and_interval(paired[0] - paired[1])
-    at_steps = [more.outcomes(more.at(step)) for step in EARLIEST]
-    counts = min(learned for learned, _ in at_steps), min(failed for _, failed in at_steps)
-    detail = f"Area {with_it[0]:.3f} with the probe, {without[0]:.3f} with loss and entropy alone."
-    if inside is not None:
-        detail += f" Over pairs of one distribution it adds {inside[0]:.3f} ({inside[1][0]:.3f} to {inside[1][1]:.3f})."
-
-    def verdict(interval: Interval) -> Verdict:
-        if estimate is not None and interval[0] > 0 and estimate[0] >= GAIN:
-            return "holds"
-        return "fails" if interval[1] < GAIN else "undecided"
-
-    return decided(way, estimate, counts, detail, verdict)
+def adds(interval: Interval, *, enough: bool) -> Verdict:
+    """Whether the probe adds to loss and entropy: more than nothing, and in the mean ``enough``."""
+    return "holds" if interval[0] > 0 and enough else "fails" if interval[1] < GAIN else "undecided"
 
 
 def before_accuracy(judged: Judged, runs: Sequence[Followed]) -> Iterator[Part]:
@@ -279,7 +268,8 @@ def before_accuracy(judged: Judged, runs: Sequence[Followed]) -> Iterator[Part]:
         detail = f"Median {np.median(values):.0f} updates, {len(values)} runs." if values else ""
         yield above(name, values, 0.0, detail, least=LEAST, over="runs")
     trusted = [runs[run].learned_at is not None for run, step in sure.items() if step is not None]
-    yield rate("sure is right", trusted, f"from a chance of {measures.SURE:.0%} on", partial(higher, bound=RIGHT))
+    detail = f", from a chance of {measures.SURE:.0%} on"
+    yield of_rate("sure is right", trusted, partial(higher, bound=RIGHT), detail, over="runs", none=NO_SUCH)
 
 
 def giving_up(judged: Judged, below: float, by: int) -> Iterator[Part]:
@@ -287,8 +277,8 @@ def giving_up(judged: Judged, below: float, by: int) -> Iterator[Part]:
     ended = verdict_fit.stops(judged.cases, judged.chance, below)
     wrong = [step is not None for run, step in ended.items() if judged.cases.learned[run]]
     saved = [measures.spared(step, by) for run, step in ended.items() if not judged.cases.learned[run]]
-    rule = partial(lower, bound=WRONGLY_ENDED)
-    yield rate("runs that learn and are ended", wrong, f"below {below:.1%}", rule, LEAST)
+    rule, detail = partial(lower, bound=WRONGLY_ENDED), f", below {below:.1%}"
+    yield of_rate("runs that learn and are ended", wrong, rule, detail, over="runs", least=LEAST, none=NO_SUCH)
     detail = f"Ended below {below:.1%}; {sum(part > 0 for part in saved)} of {len(saved)} runs that fail were."
     yield above("share spared of runs that fail", saved, SPARED, detail, least=LEAST, over="runs")
 
@@ -303,13 +293,3 @@ def decided(
     if min(counts) < LEAST:
         detail += f" At least {LEAST} runs of either outcome are needed, not {counts[0]} and {counts[1]}."
     return Part(name, rule(interval) if min(counts) >= LEAST else "undecided", value, interval, "runs", detail)
-
-
-def rate(name: str, happened: Sequence[bool], detail: str, rule: Callable[[Interval], Verdict], least: int = 1) -> Part:
-    """A part decided by Wilson's interval of how often something happened."""
-    if not happened:
-        return missing(name, "runs", "No such run.")
-    count, n = sum(happened), len(happened)
-    interval = wilson(count, n)
-    verdict = rule(interval) if n >= least else "undecided"
-    return Part(name, verdict, count / n, interval, "runs", f"{count} of {n} runs, {detail}.")

@@ -23,7 +23,6 @@ from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_prese
 from attnlab.lab.outcomes import Runs, mean, median
 from attnlab.lab.rules import above, low_high, none_of
 from attnlab.pages.charts import metric_curves, seed_curves
-from attnlab.protocols import Train
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import bootstrap_interval
@@ -56,16 +55,9 @@ def setting(
     return Setting(name, spec, by_preset(quick, reduced, paper), by_preset(short, schedule, schedule))
 
 
-def copying_spec(task: CopyingSpec, train: Train = "all") -> Callable[[int], RunSpec]:
-    """P3's copying network, measured on 64 sequences; one seed for start and data."""
-    return lambda seed: RunSpec(task=task, train=train, evaluation_batch=64, init_seed=seed, data_seed=seed)
-
-
-def keyword_spec(model: ClassifierSpec) -> Callable[[int], RunSpec]:
-    """A classifier on the keyword task, measured on 200 positive sequences and as many negative ones."""
-    return lambda seed: RunSpec(
-        task=KeywordSpec(), model=model, batch=32, evaluation_batch=400, init_seed=seed, data_seed=seed
-    )
+def on(task: CopyingSpec | KeywordSpec, **how: Any) -> Callable[[int], RunSpec]:
+    """Runs on a task; one seed for start and data."""
+    return lambda seed: RunSpec(task=task, **how, init_seed=seed, data_seed=seed)
 
 
 def text_spec(seed: int) -> RunSpec:
@@ -74,15 +66,16 @@ def text_spec(seed: int) -> RunSpec:
     return RunSpec(task=task, model=ClassifierSpec(), batch=32, evaluation_batch=500, init_seed=seed, data_seed=seed)
 
 
-COPIED = setting("40 of 60", copying_spec(SELECTIONS), CLOSE, 1, 10, 20)
-PERMUTED = setting("permutations of 40", copying_spec(PERMUTATIONS), CLOSE, 0, 10, 20)
-KEYWORD = setting("keyword, P3's classifier", keyword_spec(ClassifierSpec()), CLOSER, 1, 10, 20)
-BLOGS = ClassifierSpec(score="linear", bidirectional=False)
-GATED = setting("keyword, the blog's gated LSTM", keyword_spec(BLOGS), CLOSER, 2, 10, 20)
-TEXTS = setting("SST, P3's classifier", text_spec, LONG, 0, 5, 10)
-FROZEN = setting(
-    "40 of 60, attention alone", copying_spec(SELECTIONS, "attention-only"), tuple(range(0, 201, 10)), 1, 20, 20
+COPIED = setting("40 of 60", on(SELECTIONS, evaluation_batch=64), CLOSE, 1, 10, 20)
+PERMUTED = setting("permutations of 40", on(PERMUTATIONS, evaluation_batch=64), CLOSE, 0, 10, 20)
+P3S, BLOGS = ClassifierSpec(), ClassifierSpec(score="linear", bidirectional=False)
+KEYWORD, GATED = (
+    setting(name, on(KeywordSpec(), model=model, batch=32, evaluation_batch=400), CLOSER, quick, 10, 20)
+    for name, model, quick in (("keyword, P3's classifier", P3S, 1), ("keyword, the blog's gated LSTM", BLOGS, 2))
 )
+TEXTS = setting("SST, P3's classifier", text_spec, LONG, 0, 5, 10)
+ALONE = on(SELECTIONS, train="attention-only", evaluation_batch=64)
+FROZEN = setting("40 of 60, attention alone", ALONE, tuple(range(0, 201, 10)), 1, 20, 20)
 FOLLOWED = (COPIED, PERMUTED, KEYWORD, GATED, TEXTS)
 SYMBOLS = 41
 """Positions of a copied sequence: 40 words and the end symbol."""
@@ -311,17 +304,11 @@ def seed_row(course: Course) -> dict[str, Any]:
 
 def frozen_row(course: Course) -> dict[str, Any]:
     """How far attention alone came."""
-    return {
-        "seed": course.seed,
-        "attention_step": course.reached("attention"),
-        "attention_highest": float(course.top["attention"].max()),
-        "attention_last": float(course.top["attention"][-1]),
-        "attention_entropy_last": float(course.entropy["attention"][-1]),
-        "accuracy": float(course.accuracy[-1]),
-        "chance": course.chance,
-        "last_step": int(course.steps[-1]),
-        "run": course.run,
-    }
+    top, entropy = course.top["attention"], course.entropy["attention"]
+    row: dict[str, Any] = {"seed": course.seed, "attention_step": course.reached("attention")}
+    row |= {"attention_highest": float(top.max()), "attention_last": float(top[-1])}
+    row |= {"attention_entropy_last": float(entropy[-1]), "accuracy": float(course.accuracy[-1])}
+    return row | {"chance": course.chance, "last_step": int(course.steps[-1]), "run": course.run}
 
 
 def in_words(row: Mapping[str, Any]) -> str:

@@ -29,6 +29,7 @@ from attnlab.runs.loop import Trained
 
 Field = Literal["probe", "attention"]
 Floats = NDArray[np.float64]
+ByField = Mapping[Field, Floats]
 
 FIELDS: tuple[Field, ...] = get_args(Field)
 HALF = 0.5
@@ -56,9 +57,9 @@ class Course:
     seed: int
     run: str
     steps: NDArray[np.int64]
-    top: Mapping[Field, Floats]
-    mean: Mapping[Field, Floats]
-    entropy: Mapping[Field, Floats]
+    top: ByField
+    mean: ByField
+    entropy: ByField
     accuracy: Floats
     chance: float
 
@@ -137,17 +138,17 @@ class Course:
 
 def row_course(outcome: Outcome, positions: int) -> Course:
     """From a run whose task knows the right position, and whose rows say it; ``positions``: those of an input."""
-    return Course(
-        outcome.setting,
-        outcome.seed,
-        outcome.run.id,
-        steps=outcome.column("step").astype(np.int64),
-        top={field: outcome.column(f"{field}_accuracy") for field in FIELDS},
-        mean={field: outcome.column(f"{field}_mean") for field in FIELDS},
-        entropy={field: outcome.column(f"{field}_entropy") / log(positions) for field in FIELDS},
-        accuracy=outcome.column("accuracy"),
-        chance=1 / positions,
+    top, mean, entropy = (
+        {field: outcome.column(f"{field}_{what}") for field in FIELDS} for what in ("accuracy", "mean", "entropy")
     )
+    entropy = {field: values / log(positions) for field, values in entropy.items()}
+    return course_of(outcome, top, mean, entropy, 1 / positions)
+
+
+def course_of(outcome: Outcome, top: ByField, mean: ByField, entropy: ByField, chance: float) -> Course:
+    """The course of a run with these fields."""
+    steps, accuracy = outcome.column("step").astype(np.int64), outcome.column("accuracy")
+    return Course(outcome.setting, outcome.seed, outcome.run.id, steps, top, mean, entropy, accuracy, chance)
 
 
 # --- texts
@@ -165,17 +166,7 @@ def text_course(outcome: Outcome) -> Course:
             top[field][at] = same_top(ends[field], now)
             mean[field][at] = (now.values if field == "attention" else expit(now.values))[places[field]].mean()
             entropy[field][at] = relative_entropy(shares)
-    return Course(
-        outcome.setting,
-        outcome.seed,
-        run.id,
-        steps=outcome.column("step").astype(np.int64),
-        top=top,
-        mean=mean,
-        entropy=entropy,
-        accuracy=outcome.column("accuracy"),
-        chance=float((1 / ends["attention"].lengths).mean()),
-    )
+    return course_of(outcome, top, mean, entropy, float((1 / ends["attention"].lengths).mean()))
 
 
 def end_table(outcome: Outcome) -> list[dict[str, object]]:

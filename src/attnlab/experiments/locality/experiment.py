@@ -273,28 +273,26 @@ def related(name: str, relation: str, rows: Sequence[Row], remark: str = "") -> 
 
 def in_words(row: Mapping[str, Any]) -> str:
     """An encoder in plain words."""
-    sentence = f"An encoder of {row['encoder']}: "
+    early = "the keyword's own position never speaks loudest in half of the positive sequences."
+    turned = "So there is no turn"
     if row["median_early"] is not None:
-        sentence += (
-            f"by step {row['median_early']:g} (median over seeds) the keyword's own position speaks "
-            f"loudest in half of the positive sequences, with log-odds of {row['early_keyword']:.2f} there, "
-            f"{row['early_after']:.2f} one after it, {row['early_mean']:.2f} in the mean and "
-            f"{row['early_last']:.2f} at the last position. "
+        early = (
+            f"by step {row['median_early']:g} (median over seeds) the keyword's own position speaks loudest in half of "
+            f"the positive sequences, with log-odds of {row['early_keyword']:.2f} there, {row['early_after']:.2f} one "
+            f"after it, {row['early_mean']:.2f} in the mean and {row['early_last']:.2f} at the last position."
         )
-    else:
-        sentence += "the keyword's own position never speaks loudest in half of the positive sequences. "
+        turned = "After that the last position exceeds it in no seed"
     if row["median_turn"] is not None:
-        sentence += f"At step {row['median_turn']:g} (median"
-        if row["turn_low"] is not None:
-            sentence += f", 95 % interval over seeds {row['turn_low']:g} to {row['turn_high']:g}"
-        sentence += f") the last position exceeds it for the first time, in {row['turned']} of {row['seeds']} seeds"
-    elif row["median_early"] is not None:
-        sentence += "After that the last position exceeds it in no seed"
-    else:
-        sentence += "So there is no turn"
-    sentence += (
-        f"; at step {row['last_step']} the four are {row['late_keyword']:.1f}, {row['late_after']:.1f}, "
-        f"{row['late_mean']:.1f} and {row['late_last']:.1f}, and the first position has {row['late_first']:.1f}."
+        low, high = row["turn_low"], row["turn_high"]
+        interval = "" if low is None else f", 95 % interval over seeds {low:g} to {high:g}"
+        turned = (
+            f"At step {row['median_turn']:g} (median{interval}) the last position exceeds it for the first time, in "
+            f"{row['turned']} of {row['seeds']} seeds"
+        )
+    sentence = (
+        f"An encoder of {row['encoder']}: {early} {turned}; at step {row['last_step']} the four are "
+        f"{row['late_keyword']:.1f}, {row['late_after']:.1f}, {row['late_mean']:.1f} and {row['late_last']:.1f}, and "
+        f"the first position has {row['late_first']:.1f}."
     )
     if row["mean_state_guessing"] is not None:
         sentence += (

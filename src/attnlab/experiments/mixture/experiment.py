@@ -17,7 +17,7 @@ from attnlab.lab.claims import Part
 from attnlab.lab.copying import TO_THE_END, network_on
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, rate_table, rates_in_words
-from attnlab.lab.rules import LEAST, often_fails
+from attnlab.lab.rules import LEAST, above, below, often_fails, within
 from attnlab.pages.charts import accuracy_curves, continued_curves, pointing_curves, seed_curves
 from attnlab.runs.engine import Job
 from attnlab.runs.schedule import Schedule
@@ -28,6 +28,10 @@ STEPS = by_preset(50, WITHIN, WITHIN)
 """Updates within which a network must have learned."""
 LATE, CONTINUED = 1000, 10
 """At `paper` so many seeds of the mixture go on to this step unless they learn before: do they ever?"""
+FLAT = 0.01
+"""Largest spread over positions, by the mean, that counts as none."""
+POINTS = 0.02
+"""Two points of accuracy: what counts as the same."""
 ON_TO_LATE = Schedule.every(EVERY, steps=LATE, stop_at=LEARNED)
 
 
@@ -79,12 +83,25 @@ class Mixture(Experiment):
     def mixture_fails(self) -> Iterator[Part]:
         for control in (SELECTIONS, MANY):
             yield self.fails_against(control)
-        yield proxies.separates_sets(self.proxies[SETS.name])
-        yield proxies.blind_inside_sets(self.proxies[SETS.name])
+        group = self.proxies[SETS.name]
+        apart = [one.measured.separation for one in group if one.measured.separation is not None]
+        detail = f"The probe is {np.mean(apart or 0):.4f} higher at words of the right set."
+        yield above("the proxy separates the sets", apart, 0.0, detail)
+        top, chance = [one.measured.top for one in group], group[0].chance if group else 0.0
+        largest = f"The right word is the largest of its set in {np.mean(top or 0):.2%} of the cases"
+        detail = f"{largest}, by chance in {chance:.2%}."
+        yield within("the proxy does not separate words", top, chance, POINTS, detail)
 
     @claim("proxy-blind-to-permutations")
-    def proxy_is_blind(self) -> tuple[Part, Part]:
-        return proxies.flat(self.proxies[PERMUTATIONS.name])
+    def proxy_is_blind(self) -> Iterator[Part]:
+        """Trained on permutations, the proxy has the same probe at every position, its random start apart."""
+        group = [one.measured for one in self.proxies[PERMUTATIONS.name]]
+        added, right = [one.added for one in group], [one.right for one in group]
+        spread, start = np.mean(added or 0), np.mean([one.spread_start for one in group] or 0)
+        detail = f"Its spread over positions is {spread:.2%} of the mean; the random start has {start:.1%}."
+        yield below("what training adds", added, FLAT, detail)
+        detail = f"The probe there differs by {np.mean(right or 0):+.2%} from its mean over positions."
+        yield within("the right position", right, 0.0, FLAT, detail)
 
     def fails_against(self, control: Setting) -> Part:
         """The rule of "often fails" against one control, on at least 20 seeds of either."""

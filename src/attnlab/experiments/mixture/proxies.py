@@ -11,21 +11,15 @@ import numpy as np
 from attnlab.families.copying.spec import PairProxySpec
 from attnlab.families.copying.task import Distribution
 from attnlab.families.copying.word_sets import SetMeasures, measure_sets
-from attnlab.lab.claims import Part
 from attnlab.lab.copying import task_of
 from attnlab.lab.experiment import Setting, Table, by_preset
 from attnlab.lab.outcomes import Outcome, mean
-from attnlab.lab.rules import above, below, within
 from attnlab.pages.charts import COLOURS, panels, rounded
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 
 STEPS = by_preset(500, 1000, 1000)
 EVALUATIONS = (0, 10, 20, 50, 100, 200, 500, 1000)
-FLAT = 0.01
-"""Largest spread over positions, by the mean, that counts as none."""
-POINTS = 0.02
-"""Two points of accuracy: what counts as the same."""
 SMALLEST = 1e-6
 """Smaller values of the probe are drawn here."""
 
@@ -75,37 +69,6 @@ def read_fitted(outcome: Outcome, sets: int) -> Fitted:
     tables = [run.fields(step) for step in (0, outcome.run.step)]
     start, end = (np.stack([np.asarray(t[name], dtype=np.float64) for name in t.column_names], 1) for t in tables)
     return Fitted(outcome, sets, measure_sets(start, end, sets))  # of theta (inputs, outputs)
-
-
-# --- rules
-
-
-def separates_sets(group: Sequence[Fitted]) -> Part:
-    """Holds if the probe is higher at words of the right set than of the other: interval over seeds above 0."""
-    apart = [one.measured.separation for one in group if one.measured.separation is not None]
-    detail = f"The probe is {np.mean(apart or 0):.4f} higher at words of the right set."
-    return above("the proxy separates the sets", apart, 0.0, detail)
-
-
-def blind_inside_sets(group: Sequence[Fitted]) -> Part:
-    """Holds if the right word is the largest of its set as often as by chance: interval within 2 points of it."""
-    top, chance = [one.measured.top for one in group], group[0].chance if group else 0.0
-    detail = (
-        f"The right word is the largest of its set in {np.mean(top or 0):.2%} of the cases, by chance in {chance:.2%}."
-    )
-    return within("the proxy does not separate words", top, chance, POINTS, detail)
-
-
-def flat(group: Sequence[Fitted]) -> tuple[Part, Part]:
-    """Whether the proxy trained on permutations has the same probe at every position, its random start apart."""
-    added, right = [one.measured.added for one in group], [one.measured.right for one in group]
-    start = np.mean([one.measured.spread_start for one in group] or 0)
-    detail = f"Its spread over positions is {np.mean(added or 0):.2%} of the mean; the random start has {start:.1%}."
-    there = f"The probe there differs by {np.mean(right or 0):+.2%} from its mean over positions."
-    return (
-        below("what training adds", added, FLAT, detail),
-        within("the right position", right, 0.0, FLAT, there),
-    )
 
 
 # --- tables, figure, words

@@ -5,8 +5,9 @@ seed. Networks of eight heads are put together from starts whose label is known,
 are is in `heads`, tables and figures are in `report`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import altair as alt
@@ -20,7 +21,7 @@ from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.copying import task_of
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned
-from attnlab.lab.rules import LEAST, all_of, between, higher, lower, missing, none_of
+from attnlab.lab.rules import LEAST, all_of, between, higher, lower, missing, none_of, of_rate
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -125,14 +126,15 @@ class Multihead(Experiment):
     def random_heads_learn(self) -> Iterator[Part]:
         for group in self.groups:
             if group.variant is RELEASED:
-                yield nearly_always("eight random heads learn", learned(group.outcomes["all random"]))
+                rule, random = partial(higher, bound=NEARLY_ALWAYS), learned(group.outcomes["all random"])
+                yield of_rate("eight random heads learn", random, rule, " learned", over="combinations")
                 yield falls_geometrically("failure falls off as q^K", group.failures, group.law)
 
     @claim("heads-not-expressiveness")
     def one_head_is_as_accurate(self) -> Iterator[Part]:
         """Good heads alone against random heads together, both at step 200."""
         for group in self.groups:
-            ours, theirs = group.alone_at_end(), group.together_at_end()
+            ours, theirs = group.at_end()
             if min(len(ours), len(theirs)) < FEWEST:
                 few = f"{len(ours)} and {len(theirs)} networks; at least {FEWEST} each are needed."
                 yield missing(group.name, "networks", few)
@@ -232,15 +234,6 @@ def setting_of(variant: Variant, setting: str | int) -> str:
 
 
 # --- verdicts
-
-
-def nearly_always(name: str, group: Sequence[bool]) -> Part:
-    """Holds if the success rate's lower bound is above 0.8; fails if its upper bound is below."""
-    count, n = sum(group), len(group)
-    if not n:
-        return missing(name, "combinations")
-    detail, interval = f"{count} of {n} combinations learned.", wilson(count, n)
-    return Part(name, higher(interval, NEARLY_ALWAYS), count / n, interval, "combinations", detail)
 
 
 def falls_geometrically(name: str, failures: Mapping[int, tuple[int, int]], law: Geometric | None) -> Part:

@@ -266,15 +266,9 @@ class Group:
     def name(self) -> str:
         return self.variant.name
 
-    def alone_at_end(self) -> list[float]:
-        """Accuracy at step 200 of the good heads alone."""
-        return at_end([Outcome("", one.head, one.runs[DATA_SEEDS[0]]) for one in self.starts if one.head in self.good])
-
-    def together_at_end(self) -> list[float]:
-        """Accuracy at step 200 of the combinations of random heads that have learned."""
-        return at_end([outcome for outcome in self.outcomes["all random"] if outcome.step is not None])
-
-
-def at_end(outcomes: Sequence[Outcome]) -> list[float]:
-    """Accuracy at step 200 of those that went on to it."""
-    return [accuracy for outcome in outcomes if (accuracy := outcome.at(WITHIN, "accuracy")) is not None]
+    def at_end(self) -> tuple[list[float], list[float]]:
+        """Accuracy at step 200 of the good heads alone, and of the combinations of random heads that have learned."""
+        alone = [Outcome("", one.head, one.runs[DATA_SEEDS[0]]) for one in self.starts if one.head in self.good]
+        together = [outcome for outcome in self.outcomes["all random"] if outcome.step is not None]
+        good, random = ([one.at(WITHIN, "accuracy") for one in group] for group in (alone, together))
+        return [one for one in good if one is not None], [one for one in random if one is not None]

@@ -11,12 +11,13 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from attnlab.families.copying.orders import LENGTH, RUNS_PER_ORDER, distance, random_order, shifted, shuffled_blocks
+from attnlab.families.copying import orders
+from attnlab.families.copying.orders import RUNS_PER_ORDER, random_order, shifted, shuffled_blocks, task_in_order
 from attnlab.families.copying.position_scores import SEQUENCES, PositionScores, score_positions
 from attnlab.families.copying.spec import Seq2SeqSpec
 from attnlab.families.copying.success import EVERY
 from attnlab.lab.claims import PRESETS, Part
-from attnlab.lab.copying import network_in_order, task_of
+from attnlab.lab.copying import network_on, task_of
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs, learned, mean, rate_table, rates_in_words
 from attnlab.lab.rules import all_of, below, higher, missing, none_of, within
@@ -53,12 +54,12 @@ def with_uniform_attention(setting: Setting) -> Setting:
     )
 
 
-COPYING = network_in_order("copying", lambda _: None, (1, 20, 20), STEPS)
-BLOCKS = network_in_order("blocks of 5 shuffled", lambda seed: shuffled_blocks(5, seed), (0, 3, 8), STEPS)
-SHIFT = network_in_order("shifted by 1", lambda _: shifted(1), (1, 3, 8), STEPS)
-FURTHER = network_in_order("shifted by 5", lambda _: shifted(5), (0, 3, 8), STEPS)
-RANDOM = network_in_order("random order", random_order, (1, 10, 20), STEPS, whole=PRESETS)
-REVERSAL = network_in_order("reversed", lambda _: tuple(reversed(range(LENGTH))), (0, 3, 8), STEPS)
+COPYING = network_on("copying", task_in_order(None), (1, 20, 20), STEPS)
+BLOCKS = network_on("blocks of 5 shuffled", lambda seed: task_in_order(shuffled_blocks(5, seed)), (0, 3, 8), STEPS)
+SHIFT = network_on("shifted by 1", task_in_order(shifted(1)), (1, 3, 8), STEPS)
+FURTHER = network_on("shifted by 5", task_in_order(shifted(5)), (0, 3, 8), STEPS)
+RANDOM = network_on("random order", lambda seed: task_in_order(random_order(seed)), (1, 10, 20), STEPS, PRESETS)
+REVERSAL = network_on("reversed", task_in_order(tuple(reversed(range(orders.LENGTH)))), (0, 3, 8), STEPS)
 ORDERS = (COPYING, BLOCKS, SHIFT, FURTHER, RANDOM, REVERSAL)
 UNIFORM = {setting.name: with_uniform_attention(setting) for setting in (COPYING, RANDOM)}
 
@@ -96,12 +97,60 @@ class Permuting(Experiment):
     def random_orders_fail(self) -> Iterator[Part]:
         yield all_of(COPYING.name, learned(self.learning[COPYING], self.within))
         yield none_of(RANDOM.name, learned(self.learning[RANDOM], self.within))
-        yield same_probe(self.uniform[COPYING], self.uniform[RANDOM])
+        yield self.same_probe()
 
     @claim("lstm-monotonic-bias")
     def distance_hurts(self) -> Iterator[Part]:
-        yield across_orders(self.learning, self.within)
-        yield by_position(self.positions)
+        yield self.across_orders()
+        yield self.by_position()
+
+    def same_probe(self) -> Part:
+        """Holds if beta_uf is largest at the right position as often whatever the order: within 2 points by seed."""
+        probes = [
+            {one.seed: mean(row["probe_accuracy"] for row in one.run.rows if row["step"] > 0) or 0.0 for one in group}
+            for group in (self.uniform[COPYING], self.uniform[RANDOM])
+        ]
+        pairs = [(probes[0][seed], probe) for seed, probe in probes[1].items() if seed in probes[0]]
+        plain, moved = (mean(pair[side] for pair in pairs) or 0.0 for side in (0, 1))
+        detail = (
+            f"Under uniform attention the probe is largest at the right position in {plain:.1%} of the cases on "
+            f"copying and in {moved:.1%} on random orders."
+        )
+        return within("the same beta_uf", [random - copy for copy, random in pairs], 0.0, POINTS, detail)
+
+    def across_orders(self) -> Part:
+        """Holds if runs whose order is further from the identity learn later: Spearman's correlation above 0."""
+        name, outcomes = "across orders", self.learning.all()
+        groups = [one.setting for one in outcomes]
+        steps = np.array([one.step_or_after(self.within) for one in outcomes], dtype=np.float64)
+        distances, rows = np.array([distance_of(one) for one in outcomes]), resampled_rows(groups, name)
+        estimate = value_and_interval(spearman(distances[rows], steps[rows])) if outcomes else None
+        too_few = min(len(self.learning[order]) for order in ORDERS) < FEWEST_RUNS
+        few = f" At least {FEWEST_RUNS} runs of each order are needed." if too_few else ""
+        if estimate is None:
+            alike = "All runs learned at the same step, or their orders are equally far from the identity."
+            return missing(name, "runs", alike + few)
+        value, interval = estimate
+        medians = {order: np.median(steps[np.array(groups) == order]) for order in self.learning}
+        each = ", ".join(f"{order} {'never' if step > self.within else f'{step:g}'}" for order, step in medians.items())
+        detail = (
+            f"Spearman's correlation of mean distance and step of success is {value:.2f} over {len(outcomes)} runs. "
+            f"Median steps: {each}."
+        )
+        return Part(name, "undecided" if few else higher(interval, 0), value, interval, "runs", detail + few)
+
+    def by_position(self) -> Part:
+        """Holds if in random orders attention's lift falls with |pi(t) - t|: mean correlation over orders below 0."""
+        of_order: dict[int, list[float]] = {}
+        for seed, one in self.positions.items():
+            if (value := correlation(one, MEASURES[0])) is not None:
+                of_order.setdefault(seed // RUNS_PER_ORDER, []).append(value)
+        values = [float(np.mean(correlations)) for correlations in of_order.values()]
+        detail = (
+            f"Spearman's correlation of |pi(t) - t| and attention's lift at the right position is "
+            f"{np.mean(values or 0):.2f} over {len(values)} random orders."
+        )
+        return below("position by position", values, 0.0, detail, least=FEWEST_ORDERS, over="orders")
 
     # --- tables, figures, words
 
@@ -168,60 +217,7 @@ class Permuting(Experiment):
 
 def distance_of(outcome: Outcome) -> float:
     """Mean |pi(t) - t| of the order that a run had."""
-    return distance(task_of(outcome.spec).order)
-
-
-def same_probe(plain: Sequence[Outcome], moved: Sequence[Outcome]) -> Part:
-    """Holds if beta_uf is largest at the right position as often whatever the order: within 2 points, seed by seed."""
-
-    def mean_probe(outcome: Outcome) -> float:  # over the evaluations after the start
-        return float(np.mean([row["probe_accuracy"] for row in outcome.run.rows if row["step"] > 0]))
-
-    before = {one.seed: mean_probe(one) for one in plain}
-    pairs = [(before[one.seed], mean_probe(one)) for one in moved if one.seed in before]
-    means = [float(np.mean([pair[side] for pair in pairs])) if pairs else 0.0 for side in (0, 1)]
-    detail = (
-        f"Under uniform attention the probe is largest at the right position in {means[0]:.1%} of the cases on copying "
-        f"and in {means[1]:.1%} on random orders."
-    )
-    return within("the same beta_uf", [random - copy for copy, random in pairs], 0.0, POINTS, detail)
-
-
-def across_orders(runs: Runs, updates: int) -> Part:
-    """Holds if runs whose order is further from the identity learn later: Spearman's correlation above 0."""
-    name, outcomes = "across orders", runs.all()
-    groups = [one.setting for one in outcomes]
-    steps = np.array([one.step_or_after(updates) for one in outcomes], dtype=np.float64)
-    distances = np.array([distance_of(one) for one in outcomes])
-    rows = resampled_rows(groups, name)
-    estimate = value_and_interval(spearman(distances[rows], steps[rows])) if outcomes else None
-    too_few = min(len(runs[order]) for order in ORDERS) < FEWEST_RUNS
-    few = f" At least {FEWEST_RUNS} runs of each order are needed." if too_few else ""
-    if estimate is None:
-        alike = "All runs learned at the same step, or their orders are equally far from the identity."
-        return missing(name, "runs", alike + few)
-    value, interval = estimate
-    medians = {order.name: np.median(steps[np.array(groups) == order.name]) for order in ORDERS if runs[order]}
-    each = ", ".join(f"{order} {'never' if step > updates else f'{step:g}'}" for order, step in medians.items())
-    detail = (
-        f"Spearman's correlation of mean distance and step of success is {value:.2f} over {len(outcomes)} runs. Median "
-        f"steps: {each}."
-    )
-    return Part(name, "undecided" if few else higher(interval, 0), value, interval, "runs", detail + few)
-
-
-def by_position(positions: Mapping[int, PositionScores]) -> Part:
-    """Holds if in random orders attention's lift falls with |pi(t) - t|: mean correlation over orders below 0."""
-    of_order: dict[int, list[float]] = {}
-    for seed, one in positions.items():
-        if (value := correlation(one, MEASURES[0])) is not None:
-            of_order.setdefault(seed // RUNS_PER_ORDER, []).append(value)
-    values = [float(np.mean(correlations)) for correlations in of_order.values()]
-    detail = (
-        f"Spearman's correlation of |pi(t) - t| and attention's lift at the right position is "
-        f"{np.mean(values or 0):.2f} over {len(values)} random orders."
-    )
-    return below("position by position", values, 0.0, detail, least=FEWEST_ORDERS, over="orders")
+    return orders.distance(task_of(outcome.spec).order)
 
 
 def correlation(positions: PositionScores, measure: str) -> float | None:
@@ -247,12 +243,12 @@ def distance_figure(outcomes: Sequence[Outcome], updates: int) -> alt.TopLevelMi
         {"order": one.setting, "seed": one.seed, "distance": distance_of(one), "step": one.step_or_after(updates)}
         for one in outcomes
     ]
-    orders = list(dict.fromkeys(one.setting for one in outcomes))
+    names = list(dict.fromkeys(one.setting for one in outcomes))
     dots = alt.Chart(inline(rows)).mark_point(filled=True, size=60, opacity=0.5)
     dots = dots.encode(
         x=alt.X("distance:Q", title="how far the order is from the identity: mean of |π(t) − t|"),
         y=alt.Y("step:Q", title="step of success", scale=alt.Scale(domain=[0, updates + 20])),
-        color=alt.Color("order:N", title=None, sort=orders, scale=alt.Scale(range=list(COLOURS))),
+        color=alt.Color("order:N", title=None, sort=names, scale=alt.Scale(range=list(COLOURS))),
         tooltip=["order:N", "seed:N", rounded("distance", ".1f"), "step:Q"],
     )
     title = f"Distance from the identity and learning; {updates + EVERY}: not learned within {updates}"

@@ -201,7 +201,7 @@ class Rescue(Experiment):
         """The verdicts where remedies rescue more, or fewer, starts than a fresh start, by the corrected test."""
         for name in remedies if self.learned else ():
             one, group = self.fresh[name], self.learned[name]
-            verdict: Verdict = more if one.better else fewer if one.worse else "undecided"
+            verdict: Verdict = more if one.sign > 0 else fewer if one.sign < 0 else "undecided"
             detail = (
                 f"{sum(group)} of {len(group)} starts learned, {sum(self.learned[one.against])} with a {one.against} "
                 f"(paired exact test, corrected: p = {one.p:.2g})."

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import altair as alt
+import numpy as np
 
 from attnlab.families.copying.starts import FRESH_ATTENTION, FRESH_START, NO_CHANGE
 from attnlab.families.copying.success import WITHIN
@@ -40,14 +41,9 @@ class Compared:
     p: float
 
     @property
-    def better(self) -> bool:
-        """Whether the remedy succeeds more often than chance explains."""
-        return self.p < LEVEL and self.difference > 0
-
-    @property
-    def worse(self) -> bool:
-        """Whether it succeeds less often than chance explains."""
-        return self.p < LEVEL and self.difference < 0
+    def sign(self) -> int:
+        """Whether the remedy succeeds more often (1) or less often (-1) than chance explains, or neither (0)."""
+        return int(np.sign(self.difference)) if self.p < LEVEL else 0
 
 
 def against_no_change(learned: Learned) -> dict[str, Compared]:
@@ -76,11 +72,9 @@ def tier(unchanged: Compared | None, fresh: Compared | None) -> int | None:
     """The tier of a remedy, or of a fresh start, from both comparisons; none for no change itself."""
     if unchanged is None:
         return None
-    if not unchanged.better:
+    if unchanged.sign <= 0:
         return 4
-    if fresh is not None and fresh.better:
-        return 1
-    return 3 if fresh is not None and fresh.worse else 2
+    return 2 if fresh is None else {1: 1, 0: 2, -1: 3}[fresh.sign]
 
 
 def rates(table: Table) -> alt.TopLevelMixin:

@@ -155,6 +155,9 @@ class Symmetry(Experiment):
     # --- tables, figures, words
 
     def tables(self) -> Mapping[str, Table]:
+        """``rise``: what decides between slope and threshold, with 95 % intervals over resampled runs."""
+        rise = {"width in decades": self.fits.width, "height": self.fits.height}
+        rise["AIC of the best step less the curve's"] = self.fits.aic_gain
         return {
             "distributions": distribution_table(self.tried, self.within),
             "fits": [
@@ -162,7 +165,7 @@ class Symmetry(Experiment):
                 | {"width_decades": fitted.width, "log_likelihood": fitted.log_likelihood}
                 for name, fitted in (("curve", self.fits.curve), ("step", self.fits.step))
             ],
-            "rise": rise_table(self.fits),
+            "rise": [{"measure": name, **estimate_of(values)} for name, values in rise.items()],
         }
 
     def figures(self) -> Figures:
@@ -244,13 +247,6 @@ def distribution_table(tried: Sequence[Tried], within: int) -> Table:
         steps = mean(outcome.step_or_after(within) for outcome in one.outcomes)
         table.append({**rates, "family": one.family, "contrast": one.contrast, "mean_step": steps, "p_none": p})
     return table
-
-
-def rise_table(fits: Fits) -> Table:
-    """What decides between slope and threshold, each with its 95 % interval over resampled runs."""
-    aic = "AIC of the best step less the curve's"
-    measures = {"width in decades": fits.width, "height": fits.height, aic: fits.aic_gain}
-    return [{"measure": measure, **estimate_of(values)} for measure, values in measures.items()]
 
 
 def success_figure(table: Table, fits: Fits) -> alt.TopLevelMixin:
