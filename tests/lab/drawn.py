@@ -58,4 +58,4 @@ def marks(chart, layer=0):
 
 def at(marks, **channels):
     """The marks that have these values on these channels."""
-    return [mark for mark in shown if all(mark[name] == value for name, value in channels.items())]
+    return [mark for mark in marks if all(mark[name] == value for name, value in channels.items())]

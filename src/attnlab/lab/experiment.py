@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import altair as alt
 
 from attnlab.errors import UsageError
+from attnlab.families.copying.success import WITHIN
 from attnlab.lab.claims import PRESETS, Finding, Part, Preset
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.runs.engine import Job
@@ -130,6 +131,8 @@ class Experiment:
 
     order: Order
     runs: Runs
+    within: int = WITHIN
+    """Updates within which a run on copying must have learned, by the table of runs."""
 
     # --- runs
 
@@ -195,7 +198,7 @@ class Experiment:
 
     def run_row(self, outcome: Outcome) -> Mapping[str, Any]:
         """A run's line in the table ``runs``."""
-        return outcome.row()
+        return outcome.row(self.within)
 
     def report(self, folder: Path) -> Path:
         """Write the page of its results in ``folder``, and say where it is."""

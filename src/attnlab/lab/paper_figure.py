@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from attnlab.lab.claims import Finding
 from attnlab.lab.written import WrittenResult
-from attnlab.pages.charts import INK
+from attnlab.pages.charts import hue, inline, rounded, titled
 from attnlab.pages.page import Section
 
 
@@ -74,29 +74,20 @@ class PaperFigure(_Record):
             and line[series.y]
             and float(line["step"]) <= self.x_end
         ]
-        domain = [series.label for series in self.series]
         x = alt.X("x:Q", title=self.x_title, scale=alt.Scale(domain=[0, self.x_end]))
         y = alt.Y("y:Q", title=self.y_title, scale=alt.Scale(domain=self.y_domain) if self.y_domain else alt.Scale())
-        lines = (
-            alt.Chart(alt.InlineData(values=rows))
-            .mark_line(strokeWidth=1.2, opacity=0.55)
-            .encode(
-                x=x,
-                y=y,
-                detail="seed:N",
-                color=alt.Color(
-                    "series:N",
-                    title=None,
-                    scale=alt.Scale(domain=domain, range=[series.colour for series in self.series]),
-                    legend=alt.Legend(orient="top", labelLimit=260),
-                ),
-                tooltip=["series:N", "seed:N", alt.Tooltip("x:Q", title="step"), alt.Tooltip("y:Q", format=".3f")],
-            )
+        labels, colours = [series.label for series in self.series], [series.colour for series in self.series]
+        lines = alt.Chart(inline(rows)).mark_line(strokeWidth=1.2, opacity=0.55)
+        lines = lines.encode(
+            x=x,
+            y=y,
+            detail="seed:N",
+            color=hue("series", colours, domain=labels, labelLimit=260),
+            tooltip=["series:N", "seed:N", alt.Tooltip("x:Q", title="step"), rounded("y")],
         )
         read_off = [(series.label, mark) for series in self.series for mark in series.marks]
         layers = [lines, *(_drawn(label, mark, x, y) for label, mark in read_off)]
-        title = alt.TitleParams(self.name, anchor="start", fontSize=14, color=INK)
-        return alt.LayerChart(layer=layers, width=420, height=280, title=title)
+        return alt.LayerChart(layer=layers, width=420, height=280, title=titled(self.name))
 
 
 def _drawn(label: str, mark: Mark, x: alt.X, y: alt.Y) -> alt.Chart:

@@ -4,7 +4,8 @@ Each says when the part holds and when it fails; in between it is undecided. Rul
 decide by the 95 % bootstrap interval of the mean; rules on rates take one True or False a seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ LEAST = 20
 NO_RUN = "No run at this preset."
 
 Interval = tuple[float, float]
+Values = Sequence[float]
 
 
 # --- verdicts of an interval
@@ -98,55 +100,36 @@ def far_exceeds(name: str, values: NDArray[np.float64], chance: NDArray[np.float
 # --- means: one value a seed
 
 
-def above(
-    name: str, values: Sequence[float], bound: float, detail: str, *, least: int = LEAST, over: str = "seeds"
-) -> Part:
+def above(name: str, values: Values, bound: float, detail: str, *, least: int = LEAST, over: str = "seeds") -> Part:
     """Holds if the whole 95 % interval of the mean lies above ``bound``; fails if it lies below."""
-    interval = bootstrap_interval(values) if values else None
-    return _of_mean(name, values, interval, higher(interval, bound), detail, least, over)
+    return _of_mean(name, values, partial(higher, bound=bound), detail, least, over)
 
 
-def below(
-    name: str, values: Sequence[float], bound: float, detail: str, *, least: int = LEAST, over: str = "seeds"
-) -> Part:
+def below(name: str, values: Values, bound: float, detail: str, *, least: int = LEAST, over: str = "seeds") -> Part:
     """Holds if the whole 95 % interval of the mean lies below ``bound``; fails if it lies above."""
-    interval = bootstrap_interval(values) if values else None
-    return _of_mean(name, values, interval, lower(interval, bound), detail, least, over)
+    return _of_mean(name, values, partial(lower, bound=bound), detail, least, over)
 
 
 def within(
-    name: str,
-    values: Sequence[float],
-    centre: float,
-    margin: float,
-    detail: str,
-    *,
-    least: int = LEAST,
-    over: str = "seeds",
+    name: str, values: Values, centre: float, margin: float, detail: str, *, least: int = LEAST, over: str = "seeds"
 ) -> Part:
     """Holds if the whole 95 % interval of the mean lies within ``margin`` of ``centre``; fails if it lies outside.
 
     >>> within("a", [0.01] * 20, 0.0, 0.02, "It is 0.01.").verdict
     'holds'
     """
-    interval = bootstrap_interval(values) if values else None
-    return _of_mean(name, values, interval, between(interval, centre - margin, centre + margin), detail, least, over)
+    rule = partial(between, low=centre - margin, high=centre + margin)
+    return _of_mean(name, values, rule, detail, least, over)
 
 
 def _of_mean(
-    name: str,
-    values: Sequence[float],
-    interval: Interval | None,
-    verdict: Verdict,
-    detail: str,
-    least: int,
-    over: str,
+    name: str, values: Values, rule: Callable[[Interval | None], Verdict], detail: str, least: int, over: str
 ) -> Part:
     if not values:
         return missing(name, over)
-    few = len(values) < least
+    few, interval = len(values) < least, bootstrap_interval(values)
     needed = f" At least {least} {over} are needed, not {len(values)}." if few else ""
-    return Part(name, "undecided" if few else verdict, float(np.mean(values)), interval, over, detail + needed)
+    return Part(name, "undecided" if few else rule(interval), float(np.mean(values)), interval, over, detail + needed)
 
 
 # --- rates: whether each seed did
@@ -197,10 +180,3 @@ def often_fails(learned: Sequence[bool], control: Sequence[bool], detail: str) -
     p = fisher_exact((failed, n), (other, m))
     verdict: Verdict = "holds" if low > 0.1 and p < 0.05 else "fails" if high < 0.1 else "undecided"
     return Part("often fail", verdict, failed / n, (low, high), "seeds", f"{detail} (p = {p:.2g}).")
-
-
-def as_good_as(
-    name: str, differences: Sequence[float], margin: float, detail: str, *, least: int = LEAST, over: str = "seeds"
-) -> Part:
-    """Holds if the whole 95 % interval of the mean difference lies above ``-margin``; fails if it lies below."""
-    return above(name, differences, -margin, detail, least=least, over=over)

@@ -11,28 +11,38 @@ from attnlab.pages.page import Section, write_page
 from attnlab.theory.forecast import LIKELY, WEAK, Forecast, WordForecast
 
 
-def write_forecast(folder: Path, forecast: Forecast, name: str) -> list[Path]:
+def write_forecast(folder: Path, made: Forecast, name: str) -> list[Path]:
     """Write ``forecast.html`` and ``forecast.json`` into ``folder``; ``name`` says what was forecast."""
     folder.mkdir(parents=True, exist_ok=True)
-    return [save_forecast(folder / file, forecast, name) for file in ("forecast.html", "forecast.json")]
+    return [save_forecast(folder / file, made, name) for file in ("forecast.html", "forecast.json")]
 
 
-def save_forecast(path: Path, forecast: Forecast, name: str) -> Path:
+def save_forecast(path: Path, made: Forecast, name: str) -> Path:
     """Write one file, a page (.html) or all numbers (.json)."""
     if path.suffix.lower() == ".html":
-        write_page(path, f"Forecast for {name}", forecast.sentence, sections(forecast))
+        write_page(path, f"Forecast for {name}", made.sentence, sections(made))
     elif path.suffix.lower() == ".json":
-        numbers = json.dumps({"data": name, **forecast.to_json()}, indent=2, ensure_ascii=False)
+        numbers = json.dumps({"data": name, **made.to_json()}, indent=2, ensure_ascii=False)
         write_atomically(path, numbers.encode("utf-8"))
     else:
         raise UsageError(f"A forecast is saved as .html (a page) or .json (its numbers), not as {path.name!r}.")
     return path
 
 
-def sections(forecast: Forecast) -> list[Section]:
+def sections(made: Forecast) -> list[Section]:
     """What the page says, from top to bottom."""
-    outputs = "labels" if forecast.kind == "labels" else "output words"
-    word = "input word" if forecast.kind == "labels" else "output word"
+    labels = made.kind == "labels"
+    word, output = ("input word", "label") if labels else ("output word", "output word")
+    picture = heat_map(
+        made.picture.values,
+        rows=made.picture.inputs,
+        columns=made.picture.outputs,
+        title="log2 of Trans(output | input) over the output's share",
+        row_title="input word",
+        column_title=output,
+        digits=1,
+        diverging=True,
+    )
     return [
         Section(
             "How to read it",
@@ -43,30 +53,22 @@ def sections(forecast: Forecast) -> list[Section]:
                 f"From {LIKELY} bits on, one batch of 128 sentences shows the difference at three standard deviations; "
                 f"below {WEAK} bits not even one sentence of such a batch does.",
             ],
-            table=[{"measure": name, "value": value} for name, value in measures(forecast)],
+            table=[{"measure": name, "value": value} for name, value in measures(made)],
         ),
         Section(
             "The table of the strongest words",
             [],
-            heat_map(
-                forecast.picture.values,
-                rows=forecast.picture.inputs,
-                columns=forecast.picture.outputs,
-                title="log2 of Trans(output | input) over the output's share",
-                row_title="input word",
-                column_title="label" if forecast.kind == "labels" else "output word",
-                digits=1,
-                diverging=True,
-            )
-            if forecast.picture.inputs
-            else None,
-            f"How much more (orange) or less (purple) than usual the {outputs} in the columns occur with the input "
+            picture if made.picture.inputs else None,
+            f"How much more (orange) or less (purple) than usual the {output}s in the columns occur with the input "
             "words in the rows, in bits; -3 stands for -3 or less.",
         ),
         Section(
             "The strongest words",
-            [f"The {word}s that gain the most in all, gain times occurrences, each with its {partners(forecast)}."],
-            table=word_rows(forecast.strongest, forecast),
+            [
+                f"The {word}s that gain the most in all, gain times occurrences, each with its "
+                f"{'label' if labels else 'input word'}."
+            ],
+            table=word_rows(made.strongest, made),
         ),
         Section(
             "The hopeless words",
@@ -74,37 +76,30 @@ def sections(forecast: Forecast) -> list[Section]:
                 f"The most frequent {word}s with a gain below {LIKELY} bits: co-occurrence hardly tells them from "
                 "others."
             ],
-            table=word_rows(forecast.hopeless, forecast),
+            table=word_rows(made.hopeless, made),
         ),
-        *([Section("About the data", list(forecast.notes))] if forecast.notes else []),
+        *([Section("About the data", list(made.notes))] if made.notes else []),
     ]
 
 
-def measures(forecast: Forecast) -> list[tuple[str, str]]:
+def measures(made: Forecast) -> list[tuple[str, str]]:
     """Names and values of what was measured."""
-    low, high = forecast.interval
+    low, high = made.interval
     return [
-        ("gain, bits an output word", f"{forecast.gain:.4f} (95 % interval {low:.4f} to {high:.4f})"),
-        ("verdict", forecast.verdict),
-        ("sentences read", f"{forecast.sentences}"),
-        ("output words read", f"{forecast.tokens}"),
-        ("different input and output words", f"{forecast.input_words} and {forecast.output_words}"),
-        ("gain if chosen by the derivative at initialisation", f"{forecast.derivative_gain:.4f}"),
-        ("information of the alignment, uncorrected", f"{forecast.information:.4f}"),
-        ("mutual information of the table", f"{forecast.mutual_information:.4f}"),
+        ("gain, bits an output word", f"{made.gain:.4f} (95 % interval {low:.4f} to {high:.4f})"),
+        ("verdict", made.verdict),
+        ("sentences read", f"{made.sentences}"),
+        ("output words read", f"{made.tokens}"),
+        ("different input and output words", f"{made.input_words} and {made.output_words}"),
+        ("gain if chosen by the derivative at initialisation", f"{made.derivative_gain:.4f}"),
+        ("information of the alignment, uncorrected", f"{made.information:.4f}"),
+        ("mutual information of the table", f"{made.mutual_information:.4f}"),
     ]
 
 
-def partners(forecast: Forecast) -> str:
-    """What a word goes with."""
-    return "label" if forecast.kind == "labels" else "input word"
-
-
-def word_rows(words: Sequence[WordForecast], forecast: Forecast) -> list[dict[str, object]]:
+def word_rows(words: Sequence[WordForecast], made: Forecast) -> list[dict[str, object]]:
     """Words as rows of a table."""
-    names = (
-        ("word", "label", "occurrences") if forecast.kind == "labels" else ("output word", "input word", "times read")
-    )
+    names = ("word", "label", "occurrences") if made.kind == "labels" else ("output word", "input word", "times read")
     return [
         {**dict(zip(names, (word.word, word.partner, word.tokens), strict=True)), "gain, bits": f"{word.gain:.3f}"}
         for word in words

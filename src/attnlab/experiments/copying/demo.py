@@ -1,6 +1,6 @@
 """The demo's story, from what its runs really did."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
@@ -25,6 +25,12 @@ class Story:
 def story_of(runs: Runs) -> Story:
     """The story of the demo's runs on both distributions."""
     easy, hard, drawn = runs[SELECTIONS], runs[PERMUTATIONS], figures(runs)
+    groups = {SELECTIONS.name: easy, PERMUTATIONS.name: hard}
+    happened = " ".join(_what_happened(name, group) for name, group in groups.items())
+    lead = (
+        f"Copying {SELECTIONS.name} words: {_count(easy)} runs learned it. Copying {PERMUTATIONS.name} words: "
+        f"{_count(hard)} did."
+    )
     sections = [
         Section(
             "The task",
@@ -38,7 +44,7 @@ def story_of(runs: Runs) -> Story:
         ),
         Section(
             "What happened",
-            [_what_happened(easy, hard), _paradox(easy, hard)],
+            [happened, _paradox(learned_steps(easy), learned_steps(hard))],
             drawn["curves"],
             f"Token accuracy of each run against the number of updates. A run has learned when it passes {LEARNED:.0%} "
             f"within {WITHIN} updates; its curve ends there.",
@@ -51,7 +57,7 @@ def story_of(runs: Runs) -> Story:
                 "in the output, and that ties each word to its copy. If every sequence holds all 40 words, each input "
                 "word occurs with each output word equally often: there is nothing to learn from, and attention has "
                 "nothing to follow.",
-                _evidence(easy, hard),
+                " ".join(sentence for pair in groups.items() for sentence in _evidence(*pair)),
             ],
             drawn["knowledge"],
             "How often the right input position is the largest: of the lexical probe (the chance of the right output "
@@ -67,7 +73,7 @@ def story_of(runs: Runs) -> Story:
             ],
         ),
     ]
-    return Story("A task that is easier to express can be harder to learn", _lead(easy, hard), sections)
+    return Story("A task that is easier to express can be harder to learn", lead, sections)
 
 
 def _count(group: Sequence[Outcome]) -> str:
@@ -75,62 +81,43 @@ def _count(group: Sequence[Outcome]) -> str:
     return f"all {n}" if learned == n else f"none of {n}" if not learned else f"{learned} of {n}"
 
 
-def _lead(easy: Sequence[Outcome], hard: Sequence[Outcome]) -> str:
-    return (
-        f"Copying {SELECTIONS.name} words: {_count(easy)} runs learned it. Copying {PERMUTATIONS.name} words: "
-        f"{_count(hard)} did."
-    )
+def _what_happened(name: str, group: Sequence[Outcome]) -> str:
+    steps = learned_steps(group)
+    when = f", at step {median(steps):.0f} in the middle" if steps else ""
+    sentence = f"On {name}, {_count(group)} runs learned within {WITHIN} updates{when}."
+    rest = ", ".join(f"{outcome.run.rows[-1]['accuracy']:.0%}" for outcome in group if outcome.step is None)
+    if rest:
+        sentence += f" The {'others were' if ',' in rest else 'other was'} at {rest} accuracy by then."
+    return sentence
 
 
-def _what_happened(easy: Sequence[Outcome], hard: Sequence[Outcome]) -> str:
-    sentences = []
-    for group, name in ((easy, SELECTIONS.name), (hard, PERMUTATIONS.name)):
-        steps = learned_steps(group)
-        when = f", at step {median(steps):.0f} in the middle" if steps else ""
-        sentence = f"On {name}, {_count(group)} runs learned within {WITHIN} updates{when}."
-        rest = [outcome.run.rows[-1]["accuracy"] for outcome in group if outcome.step is None]
-        if rest:
-            values = ", ".join(f"{value:.0%}" for value in rest)
-            sentence += f" The {'other was' if len(rest) == 1 else 'others were'} at {values} accuracy by then."
-        sentences.append(sentence)
-    return " ".join(sentences)
-
-
-def _paradox(easy: Sequence[Outcome], hard: Sequence[Outcome]) -> str:
-    easy_steps, hard_steps = learned_steps(easy), learned_steps(hard)
-    if len(hard_steps) < len(easy_steps):
+def _paradox(easy: Sequence[int], hard: Sequence[int]) -> str:
+    """From the steps at which runs learned."""
+    if len(hard) < len(easy):
         return "So the smaller set of sequences, the one that is easier to express, was the harder one to learn."
-    if len(hard_steps) > len(easy_steps):
+    if len(hard) > len(easy):
         return "Here the smaller set was learned more often: these few seeds do not show the paradox."
-    if easy_steps and median(hard_steps) > median(easy_steps):
+    if easy and median(hard) > median(easy):
         return (
             "Both were learned equally often with these few seeds, but the smaller set took "
-            f"{median(hard_steps) / median(easy_steps):.1f} times as many updates."
+            f"{median(hard) / median(easy):.1f} times as many updates."
         )
     return "These few seeds show no difference between the two; the experiment with all its seeds decides."
 
 
-def _evidence(easy: Sequence[Outcome], hard: Sequence[Outcome]) -> str:
-    sentences = []
-    for group, name in ((easy, SELECTIONS.name), (hard, PERMUTATIONS.name)):
-        rows = [row for row in curve_table(group) if row["step"] == EARLY]
-        if not rows:
-            continue
-        probe, attention = mean(row["probe_accuracy"] for row in rows), mean(row["attention_accuracy"] for row in rows)
-        sentences.append(
+def _evidence(name: str, group: Sequence[Outcome]) -> Iterator[str]:
+    rows = [row for row in curve_table(group) if row["step"] == EARLY]
+    if rows:
+        probe, attention = (mean(row[f"{what}_accuracy"] for row in rows) for what in ("probe", "attention"))
+        yield (
             f"At step {EARLY} of {name}, the lexical probe pointed to the right word in {probe:.0%} of the cases and "
             f"attention in {attention:.0%}."
         )
-    return " ".join(sentences)
 
 
 def _row(outcome: Outcome) -> dict[str, object]:
-    last = outcome.run.rows[-1]
-    return {
-        "sequences": outcome.setting,
-        "seed": outcome.seed,
-        "learned at step": outcome.step if outcome.step is not None else f"not within {WITHIN}",
-        "last accuracy": f"{last['accuracy']:.3f}",
-        "probe right": f"{last['probe_accuracy']:.3f}",
-        "attention right": f"{last['attention_accuracy']:.3f}",
-    }
+    step, last = outcome.step, outcome.run.rows[-1]
+    row: dict[str, object] = {"sequences": outcome.setting, "seed": outcome.seed}
+    row["learned at step"] = f"not within {WITHIN}" if step is None else step
+    shown = {"last accuracy": "accuracy", "probe right": "probe_accuracy", "attention right": "attention_accuracy"}
+    return row | {name: f"{last[metric]:.3f}" for name, metric in shown.items()}

@@ -13,64 +13,34 @@ from functools import cached_property, partial
 import numpy as np
 
 from attnlab.errors import UsageError
-from attnlab.experiments.early_verdict.measures import (
-    EARLIEST,
-    EARLY,
-    LEFT_OUT,
-    OTHER_HALF,
-    SURE,
-    Estimate,
-    Evidence,
-    Judged,
-    area,
-    calibration_error,
-    lead,
-    make_judged,
-    mean_area,
-    spared,
-    sure_at,
-)
-from attnlab.experiments.early_verdict.tables_and_figures import (
-    all_tables,
-    area_figure,
-    chance_figure,
-    lead_figure,
-    reliability_figure,
-)
+from attnlab.experiments.early_verdict import measures
+from attnlab.experiments.early_verdict import tables_and_figures as shown
+from attnlab.experiments.early_verdict.measures import EARLIEST, EARLY, LEFT_OUT, OTHER_HALF, Estimate, Evidence, Judged
+from attnlab.families.copying import verdict_fit
 from attnlab.families.copying.early_verdict import IN_A_ROW, chance_of
-from attnlab.families.copying.spec import CopyingSpec, DistributionSpec, PermutationsSpec, SelectionsSpec
+from attnlab.families.copying.spec import PermutationsSpec, SelectionsSpec
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN
-from attnlab.families.copying.verdict_fit import (
-    FEATURE_SETS,
-    PENALTY,
-    Followed,
-    judge_halves,
-    judge_left_out,
-    make_cases,
-    make_verdict,
-    stops,
-)
+from attnlab.families.copying.verdict_fit import Followed
 from attnlab.lab.claims import Part, Preset, Verdict
-from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
+from attnlab.lab.copying import network_on, task_of
+from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.rules import Interval, above, higher, lower, missing
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import value_and_interval
 from attnlab.stats.rates import wilson
 
 # --- settings
 
-BY: dict[Preset, int] = {"quick": 50, "reduced": WITHIN, "paper": WITHIN}
+BY = by_preset(50, WITHIN, WITHIN)
 """The step by which a run is to have learned."""
-SOURCES: dict[Preset, dict[str, Preset]] = {
-    "quick": {},
-    "reduced": {"copying": "reduced", "forecast-copying": "reduced", "mixture": "reduced"},
-    "paper": {"copying": "paper", "forecast-copying": "paper", "mixture": "paper", "symmetry": "reduced"},
-}
+THREE = ("copying", "forecast-copying", "mixture")
+SOURCES: dict[Preset, dict[str, Preset]] = by_preset(
+    {}, dict.fromkeys(THREE, "reduced"), {**dict.fromkeys(THREE, "paper"), "symmetry": "reduced"}
+)
 """Whose runs are followed at each preset, and at which of their own; at ``quick`` the experiment has its own."""
 FAMILIES = {
     "permutations": "permutations, alone or with a share of others",
@@ -87,13 +57,6 @@ AREA, ERROR, GAIN, RIGHT, WRONGLY_ENDED, SPARED = 0.8, 0.1, 0.01, 0.8, 0.05, 0.5
 """The bounds of the claims, in their order."""
 
 
-def small(name: str, distribution: DistributionSpec, quick: int) -> Setting:
-    """Runs on short sequences that are this experiment's own."""
-    task = CopyingSpec(distribution=distribution)
-    schedule = Schedule.every(EVERY, steps=BY["quick"], stop_at=LEARNED)
-    return Setting(name, lambda seed: RunSpec(task=task, init_seed=seed, data_seed=seed), {"quick": quick}, schedule)
-
-
 class EarlyVerdict(Experiment):
     """Fitted to half of the runs, tried on the rest."""
 
@@ -101,8 +64,8 @@ class EarlyVerdict(Experiment):
     title = "How early can one tell whether a run will learn?"
     source = "ours, after P3 3.3"
     settings = (
-        small("permutations of 10", PermutationsSpec(words=10), 6),
-        small("10 of 15", SelectionsSpec(length=10, words=15), 4),
+        network_on("permutations of 10", PermutationsSpec(words=10), (6, 0, 0), BY),
+        network_on("10 of 15", SelectionsSpec(length=10, words=15), (4, 0, 0), BY),
     )
     decides_at = ("reduced", "paper")
     recalls = True
@@ -142,7 +105,7 @@ class EarlyVerdict(Experiment):
         for name, chosen in ((f"step {EARLY}", self.half.at(EARLY)), ("all steps", self.half.at())):
             counts = self.half.outcomes(chosen)
             detail = f"{int(chosen.sum())} chances of {sum(counts)} runs, {counts[0]} of which learned."
-            error = value_and_interval(calibration_error(self.half, chosen))
+            error = value_and_interval(measures.calibration_error(self.half, chosen))
             yield decided(name, error, counts, detail, partial(lower, bound=ERROR))
 
     @claim("probe-adds-to-loss")
@@ -164,7 +127,7 @@ class EarlyVerdict(Experiment):
     @cached_property
     def own_tables(self) -> dict[str, Table]:
         """Made once: tables and figures show the same."""
-        return all_tables(self.evidence)
+        return shown.all_tables(self.evidence)
 
     def tables(self) -> Mapping[str, Table]:
         return self.own_tables
@@ -176,10 +139,10 @@ class EarlyVerdict(Experiment):
     def figures(self) -> Figures:
         tables = self.own_tables
         return {
-            "areas": area_figure(tables["areas"]),
-            "chances": chance_figure(tables["chances"], self.evidence.verdict.by),
-            "reliability": reliability_figure(tables["reliability"]),
-            "lead": lead_figure(tables["runs"]),
+            "areas": shown.area_figure(tables["areas"]),
+            "chances": shown.chance_figure(tables["chances"], self.evidence.verdict.by),
+            "reliability": shown.reliability_figure(tables["reliability"]),
+            "lead": shown.lead_figure(tables["runs"]),
         }
 
     def summary(self) -> str:
@@ -211,23 +174,22 @@ class EarlyVerdict(Experiment):
             "All runs are those of the experiments copying, forecast-copying, mixture and symmetry, as far as the "
             "preset has them. Distributions that every run learns are kept: a verdict must not find them hopeless."
         )
-        presets: dict[Preset, list[str]] = {
-            "quick": [
-                "quick: runs of its own on short sequences, and whether they have learned by step 50 instead of 200: "
-                "it shows how the experiment goes, and says nothing about the verdict that comes with attnlab."
-            ],
-            "reduced": [others, "reduced: the reduced runs of the others, and none of symmetry's."],
-            "paper": [others, "paper: the others' runs at paper, those of symmetry at reduced."],
-        }
         return [
-            f"The regression: scikit-learn's, C = {PENALTY:g} on standardised features, one weight a feature for all "
-            f"steps, and step and its square, on a logarithmic scale, beside them. Fitted to {verdict.runs} runs.",
+            f"The regression: scikit-learn's, C = {verdict_fit.PENALTY:g} on standardised features, one weight a "
+            "feature for all steps, and step and its square, on a logarithmic scale, beside them. Fitted to "
+            f"{verdict.runs} runs.",
             "Of seeds 0 and 1, 2 and 3, and so on one each, drawn once, belongs to the fitting half in all "
             "distributions.",
             "Judged at a step are the runs that have not learned by then, so those that are judged late are the hard "
             "ones.",
             f"A run is given up at {IN_A_ROW} evaluations in a row below a chance of {verdict.give_up_below:.1%}.",
-            *presets[self.order.preset],
+            *self.at_preset(reduced=others, paper=others),
+            *self.at_preset(
+                quick="quick: runs of its own on short sequences, and whether they have learned by step 50 instead of "
+                "200: it shows how the experiment goes, and says nothing about the verdict that comes with attnlab.",
+                reduced="reduced: the reduced runs of the others, and none of symmetry's.",
+                paper="paper: the others' runs at paper, those of symmetry at reduced.",
+            ),
         ]
 
 
@@ -254,24 +216,22 @@ def planned(order: Order) -> list[tuple[Setting, int]]:
 def follow(outcome: Outcome, by: int) -> Followed:
     """One run with what it is called, and how it ended."""
     assert outcome.spec is not None
-    task, chance = outcome.spec.task, chance_of(outcome.spec)
-    assert isinstance(task, CopyingSpec)
+    chance, family = chance_of(outcome.spec), FAMILIES[task_of(outcome.spec).distribution.kind]
     assert chance is not None
     rows = {int(row["step"]): row for row in outcome.run.rows}
-    family = FAMILIES[task.distribution.kind]
     return Followed(outcome.setting, family, outcome.seed, chance, rows, outcome.learned_within(by))
 
 
 def judge_all(runs: Sequence[Followed], preset: Preset) -> Evidence:
     """Every feature set fitted, to the fitting half and without each family, and what each fit says of other runs."""
-    cases = make_cases(runs, BY[preset])
+    cases = verdict_fit.make_cases(runs, BY[preset])
     fitting = cases.of(cases.fitting)
     chances = {}
-    for name, measures in FEATURE_SETS.items():
-        chances[OTHER_HALF, name] = judge_halves(cases, measures)
-        chances[LEFT_OUT, name] = judge_left_out(cases, cases.family, fitting, measures)
-    judged = {way: make_judged(cases, chance) for way, chance in chances.items()}
-    return Evidence(runs, cases, judged, make_verdict(cases, preset=preset, by=BY[preset]))
+    for name, features in verdict_fit.FEATURE_SETS.items():
+        chances[OTHER_HALF, name] = verdict_fit.judge_halves(cases, features)
+        chances[LEFT_OUT, name] = verdict_fit.judge_left_out(cases, cases.family, fitting, features)
+    judged = {way: measures.make_judged(cases, chance) for way, chance in chances.items()}
+    return Evidence(runs, cases, judged, verdict_fit.make_verdict(cases, preset=preset, by=BY[preset]))
 
 
 # --- parts of claims
@@ -282,15 +242,16 @@ def areas(judged: Judged) -> Iterator[Part]:
     for name, paired in (("all pairs of runs", False), ("pairs of one distribution", True)):
         counts = judged.outcomes(judged.at(EARLY), paired=paired)
         detail = f"At step {EARLY}, {counts[0]} runs that learned against {counts[1]} that did not."
-        estimate = value_and_interval(area(judged, EARLY, paired=paired))
+        estimate = value_and_interval(measures.area(judged, EARLY, paired=paired))
         yield decided(name, estimate, counts, detail, partial(higher, bound=AREA))
 
 
 def adds(way: str, more: Judged, less: Judged) -> Part:
     """Whether the probe adds to loss and entropy."""
-    with_it, without = (mean_area(judged, EARLIEST) for judged in (more, less))
+    with_it, without = (measures.mean_area(judged, EARLIEST) for judged in (more, less))
     estimate = value_and_interval(with_it - without)
-    inside = value_and_interval(np.subtract(*(mean_area(judged, EARLIEST, paired=True) for judged in (more, less))))
+    paired = [measures.mean_area(judged, EARLIEST, paired=True) for judged in (more, less)]
+    inside = value_and_interval(paired[0] - paired[1])
     at_steps = [more.outcomes(more.at(step)) for step in EARLIEST]
     counts = min(learned for learned, _ in at_steps), min(failed for _, failed in at_steps)
     detail = f"Area {with_it[0]:.3f} with the probe, {without[0]:.3f} with loss and entropy alone."
@@ -307,8 +268,8 @@ def adds(way: str, more: Judged, less: Judged) -> Part:
 
 def before_accuracy(judged: Judged, runs: Sequence[Followed]) -> Iterator[Part]:
     """How long before accuracy the verdict is sure, and how often it is right."""
-    sure = sure_at(judged)
-    leads = {run: by for run, step in sure.items() if (by := lead(runs[run], step)) is not None}
+    sure = measures.sure_at(judged)
+    leads = {run: by for run, step in sure.items() if (by := measures.lead(runs[run], step)) is not None}
     doubtful = {run.distribution for run in runs if run.learned_at is None}
     groups = {
         "all that learn": list(leads.values()),
@@ -318,14 +279,14 @@ def before_accuracy(judged: Judged, runs: Sequence[Followed]) -> Iterator[Part]:
         detail = f"Median {np.median(values):.0f} updates, {len(values)} runs." if values else ""
         yield above(name, values, 0.0, detail, least=LEAST, over="runs")
     trusted = [runs[run].learned_at is not None for run, step in sure.items() if step is not None]
-    yield rate("sure is right", trusted, f"from a chance of {SURE:.0%} on", partial(higher, bound=RIGHT))
+    yield rate("sure is right", trusted, f"from a chance of {measures.SURE:.0%} on", partial(higher, bound=RIGHT))
 
 
 def giving_up(judged: Judged, below: float, by: int) -> Iterator[Part]:
     """Whether runs that learn are kept, and how much is spared on those that do not."""
-    ended = stops(judged.cases, judged.chance, below)
+    ended = verdict_fit.stops(judged.cases, judged.chance, below)
     wrong = [step is not None for run, step in ended.items() if judged.cases.learned[run]]
-    saved = [spared(step, by) for run, step in ended.items() if not judged.cases.learned[run]]
+    saved = [measures.spared(step, by) for run, step in ended.items() if not judged.cases.learned[run]]
     rule = partial(lower, bound=WRONGLY_ENDED)
     yield rate("runs that learn and are ended", wrong, f"below {below:.1%}", rule, LEAST)
     detail = f"Ended below {below:.1%}; {sum(part > 0 for part in saved)} of {len(saved)} runs that fail were."

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from attnlab.families.copying.early_verdict import Verdict
 from attnlab.families.copying.verdict_fit import Cases, Floats, Followed, Mask, stops
 from attnlab.lab.experiment import Table
+from attnlab.lab.outcomes import mean
+from attnlab.lab.rules import low_high
 from attnlab.stats.bootstrap import RESAMPLES, resampled_rows
 from attnlab.stats.rates import wilson
 
@@ -140,18 +142,9 @@ def reliability(judged: Judged, chosen: Mask) -> Table:
         inside = place == number
         if inside.any():
             count, n = int(learned[inside].sum()), int(inside.sum())
-            low, high = wilson(count, n)
-            table.append(
-                {
-                    "from": number / BINS,
-                    "to": (number + 1) / BINS,
-                    "cases": n,
-                    "chance": float(chance[inside].mean()),
-                    "learned": count / n,
-                    "low": low,
-                    "high": high,
-                }
-            )
+            row: dict[str, object] = {"from": number / BINS, "to": (number + 1) / BINS, "cases": n}
+            row["chance"] = float(chance[inside].mean())
+            table.append(row | {"learned": count / n, **low_high(wilson(count, n))})
     return table
 
 
@@ -188,21 +181,8 @@ def stop_row(judged: Judged, below: float, by: int) -> dict[str, object]:
     ended = stops(judged.cases, judged.chance, below)
     learned = [step for run, step in ended.items() if judged.cases.learned[run]]
     failed = [step for run, step in ended.items() if not judged.cases.learned[run]]
-    wrong = sum(step is not None for step in learned)
-    low, high = wilson(wrong, len(learned)) if learned else (None, None)
-    return {
-        "below": below,
-        "learned": len(learned),
-        "learned_ended": wrong,
-        "low": low,
-        "high": high,
-        "failed": len(failed),
-        "failed_ended": sum(step is not None for step in failed),
-        "failed_spared": float(np.mean([spared(step, by) for step in failed])) if failed else None,
-    }
-
-
-def estimate_row(estimate: Estimate) -> Mapping[str, float | None]:
-    """Value, low and high as columns of a table."""
-    value, (low, high) = estimate or (None, (None, None))
-    return {"value": value, "low": low, "high": high}
+    wrong, right = (sum(step is not None for step in group) for group in (learned, failed))
+    row: dict[str, object] = {"below": below, "learned": len(learned), "learned_ended": wrong}
+    row |= low_high(wilson(wrong, len(learned)) if learned else None)
+    row |= {"failed": len(failed), "failed_ended": right}
+    return row | {"failed_spared": mean(spared(step, by) for step in failed)}

@@ -7,13 +7,12 @@ round: about as far from the identity as a random order, but the same step at ev
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from attnlab.families.copying.orders import even_steps, random_order
 from attnlab.lab.claims import PRESETS, Part
 from attnlab.lab.copying import network_in_order
 from attnlab.lab.experiment import Experiment, Figures, Table, by_preset, claim
-from attnlab.lab.outcomes import Outcome, Runs, learned, rate_table, rates_in_words
+from attnlab.lab.outcomes import Runs, learned, rate_table, rates_in_words
 from attnlab.lab.rules import more_often
 from attnlab.pages.charts import accuracy_curves, pointing_curves
 from attnlab.stats.rates import wilson
@@ -54,9 +53,6 @@ class EvenSteps(Experiment):
 
     def tables(self) -> Mapping[str, Table]:
         return {"success": rate_table(self.runs, self.within)}
-
-    def run_row(self, outcome: Outcome) -> dict[str, Any]:
-        return outcome.row(self.within)
 
     def figures(self) -> Figures:
         table = self.runs.curves()

@@ -163,8 +163,8 @@ class KnowledgeFirst(Experiment):
         highest = max(float(course.top["attention"].max()) for course in self.frozen)
         detail = (
             f"In {sum(reached)} of {len(reached)} seeds attention is at the right position in at least "
-            f"{stages.HALF:.0%} of the cases within {int(self.frozen[0].steps[-1])} updates; the most in any seed is {highest:.1%}, chance "
-            f"{self.frozen[0].chance:.1%}."
+            f"{stages.HALF:.0%} of the cases within {int(self.frozen[0].steps[-1])} updates; the most in any seed is "
+            f"{highest:.1%}, chance {self.frozen[0].chance:.1%}."
         )
         return replace(part, detail=detail)
 
@@ -200,10 +200,8 @@ class KnowledgeFirst(Experiment):
                 for course in group
                 for row in course.rows()
             ]
-            most, title = (
-                "right position has most attention",
-                "Copying 40 of 60: can attention be learned without words?",
-            )
+            title = "Copying 40 of 60: can attention be learned without words?"
+            most = "right position has most attention"
             drawn["frozen"] = seed_curves(compared, "share", most, title, column="trained")
         return drawn
 

@@ -152,12 +152,10 @@ class Locality(Experiment):
         left, kept = (sum(row[count] for row in rows) for count in ("left_out", "positives"))
         times = {"early": self.early[name], "late": self.late[name]}
         line: dict[str, Any] = {"encoder": name, "seeds": len(group), "turned": len(turns)}
-        line |= {
-            "median_turn": median(turns),
-            **low_high(bootstrap_interval(turns, "median") if turns else None, "turn_"),
-        }
-        line |= {"median_early": median(row["step"] for row in times["early"])}
-        line |= {"last_step": int(times["late"][0]["step"])}
+        line["median_turn"] = median(turns)
+        line |= low_high(bootstrap_interval(turns, "median") if turns else None, "turn_")
+        line["median_early"] = median(row["step"] for row in times["early"])
+        line["last_step"] = int(times["late"][0]["step"])
         for when, of_time in times.items():
             for quantity in (*QUANTITIES, "first"):
                 line[f"{when}_{quantity}"] = mean(row[f"gamma_{quantity}"] for row in of_time)
@@ -189,7 +187,7 @@ class Locality(Experiment):
         first, last = early(rows), rows[-1]
         line: dict[str, Any] = {"encoder": outcome.setting, "seed": outcome.seed}
         line |= {"early_step": None if first is None else int(first["step"]), "turn_step": turn(rows)}
-        line |= {"mean_state_guessing": linear_while_guessing(rows)}
+        line["mean_state_guessing"] = linear_while_guessing(rows)
         line |= {f"{what}_late": last[what] for what in ("mean_state", "accuracy", "probe_accuracy")}
         return line | {"last_step": int(last["step"]), "run": outcome.run.id}
 

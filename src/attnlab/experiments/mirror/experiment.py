@@ -125,14 +125,8 @@ class Mirror(Experiment):
     def figures(self) -> Figures:
         """Accuracy and probe of every start as drawn and mirrored, and the probe before training beside who learned."""
         rows = [
-            {
-                "start": f"starts that {'fail' if pair[0].step is None else 'learn'} as drawn",
-                "which": outcome.setting,
-                "seed": outcome.seed,
-                "step": row["step"],
-                "accuracy": row["accuracy"],
-                "probe": row["probe_accuracy"],
-            }
+            {"start": f"starts that {'fail' if pair[0].step is None else 'learn'} as drawn", "which": outcome.setting}
+            | {"seed": outcome.seed, "step": row["step"], "accuracy": row["accuracy"], "probe": row["probe_accuracy"]}
             for pair in sorted(self.pairs, key=lambda pair: pair[0].step is not None)
             for outcome in pair
             for row in outcome.run.rows
@@ -169,22 +163,14 @@ class Mirror(Experiment):
 def before_training(outcomes: Sequence[Outcome]) -> alt.TopLevelMixin:
     """The probe's mean at the right position at step 0, a point for each start, coloured by how it ended."""
     rows = [
-        {
-            "start": outcome.setting,
-            "seed": outcome.seed,
-            "probe": outcome.at(0, "probe_mean"),
-            "end": "did not learn" if outcome.step is None else "learned",
-            "place": outcome.seed % 7,  # spread out, so that points do not hide each other
-        }
+        {"start": outcome.setting, "seed": outcome.seed, "probe": outcome.at(0, "probe_mean")}
+        | {"end": "did not learn" if outcome.step is None else "learned"}
+        | {"place": outcome.seed % 7}  # spread out, so that points do not hide each other
         for outcome in outcomes
     ]
     probe = alt.X("probe:Q", title="probe's mean at the right position, before training", scale=alt.Scale(zero=False))
     points = alt.Chart(inline(rows)).mark_point(filled=True, size=55, opacity=0.8).properties(width=420, height=90)
-    points = points.encode(
-        x=probe,
-        y=alt.Y("place:O", axis=None),
-        color=hue("end", CONTRAST),
-        tooltip=["seed:N", "probe:Q", "end:N"],
-    )
+    beside = ["seed:N", "probe:Q", "end:N"]
+    points = points.encode(x=probe, y=alt.Y("place:O", axis=None), color=hue("end", CONTRAST), tooltip=beside)
     facet = alt.Facet("start:N", title=None, sort=[DRAWN, TURNED], header=alt.Header(labelFontSize=12))
     return headed(points.facet(facet=facet, columns=1), "What the probe says before the first update")

@@ -13,17 +13,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.multihead import heads, report
-from attnlab.experiments.multihead.heads import (
-    DATA_SEEDS,
-    RELEASED,
-    SAMPLES,
-    SCALES,
-    TEXT,
-    Group,
-    Start,
-    Variant,
-    several,
-)
+from attnlab.experiments.multihead.heads import DATA_SEEDS, RELEASED, SAMPLES, SCALES, Group, Start, Variant, several
 from attnlab.families.copying.pruning import Pruned, prune
 from attnlab.families.registry import build_problem
 from attnlab.lab.claims import Part, Verdict
@@ -39,7 +29,7 @@ from attnlab.stats.bootstrap import bootstrap_difference, bootstrap_interval
 from attnlab.stats.geometric import Geometric, fit_geometric
 from attnlab.stats.rates import wilson
 
-COMBINATIONS = {RELEASED: LEAST, TEXT: 10}
+COMBINATIONS = {RELEASED: LEAST, heads.TEXT: 10}
 """Combinations of a variant on which "always" and "never" can be said to hold."""
 NEARLY_ALWAYS = 0.8
 MARGIN = 0.02

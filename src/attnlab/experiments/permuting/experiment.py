@@ -126,7 +126,7 @@ class Permuting(Experiment):
         return {"runs": [self.run_row(one) for one in self.learning.all()], "curves": self.learning.curves()}
 
     def run_row(self, outcome: Outcome) -> dict[str, Any]:
-        return {**outcome.row(self.within), "distance": distance_of(outcome)}
+        return {**super().run_row(outcome), "distance": distance_of(outcome)}
 
     def seeds(self) -> dict[str, list[int]]:
         seeds = {name: [one.seed for one in group] for name, group in self.learning.items()}

@@ -7,7 +7,6 @@ contrast (`attnlab.families.copying.contrast`).
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import altair as alt
 import numpy as np
@@ -165,9 +164,6 @@ class Symmetry(Experiment):
             ],
             "rise": rise_table(self.fits),
         }
-
-    def run_row(self, outcome: Outcome) -> dict[str, Any]:
-        return outcome.row(self.within)
 
     def figures(self) -> Figures:
         table = distribution_table(self.tried, self.within)
