@@ -217,7 +217,7 @@ def test_an_outcome_that_is_constant_has_no_correlation(known):
 
 def test_the_summary_and_the_verdicts_say_what_was_measured(known):
     story = ForecastText()
-    story.variants = known
+    story.variants, story.measures = known, measure_table(known)
     said = story.summary()
     assert "A(alpha, beta) less chance on two: 0.500 a (gain 0.300), 0.300 b (gain 0.100), 0.100 c" in said
     assert "over 6 variants: 0.83 (95 % interval" in said

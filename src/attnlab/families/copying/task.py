@@ -43,11 +43,11 @@ def _shuffled(count: int, words: int, length: int, rng: np.random.Generator) -> 
 
 
 class _Sized:
-    """A distribution whose whole numbers are all at least 1."""
+    """A distribution whose numbers of words and sets are all at least 1."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if isinstance(value, int | np.integer) and not isinstance(value, bool) and value < 1:
+            if name in ("length", "words", "size", "sets") and value < 1:
                 raise UsageError(f"{type(self).__name__} needs {name} of at least 1, not {value}.")
 
 
