@@ -1,7 +1,9 @@
 """Code of the user's own, found by name: ``module:name``."""
 
 import importlib
+import sys
 from hashlib import sha256
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,12 +30,24 @@ def own_content(name: str) -> str:
     return sha256(_source(name).read_bytes()).hexdigest()[:16]
 
 
+def locate(module: str) -> ModuleSpec | None:
+    """Where a module of the user's own is: where Python finds it, else in the current folder.
+
+    Only then that folder is put on the path, and last: no file in it takes the place of a module that others import.
+    """
+    spec = find_spec(module)
+    if spec is None and (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)
+        spec = find_spec(module)
+    return spec
+
+
 def _source(name: str) -> Path:
     module, _, attribute = name.partition(":")
     if not module or not attribute.isidentifier():
         raise UsageError(f"{name!r} does not name code of your own; write module:name, such as my_tasks:Sorting.")
     try:
-        spec = find_spec(module)
+        spec = locate(module)
     except (ImportError, ValueError):
         spec = None
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
