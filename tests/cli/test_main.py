@@ -108,3 +108,11 @@ def test_the_python_names_are_there_and_nothing_else():
 
 def test_every_experiment_is_registered_under_its_own_name():
     assert all(experiment.name == name for name, experiment in EXPERIMENTS.items())
+
+
+def test_files_in_the_current_folder_do_not_run(tmp_path):
+    for name in ("filelock", "queue", "rich", "json"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'a').write(__name__)")
+    got = run("store", "list", cwd=tmp_path)
+    assert (got.returncode, got.stdout) == (0, "0 runs in runs.\n"), got.stderr
+    assert not (tmp_path / "ran").exists()

@@ -134,10 +134,35 @@ def test_a_name_that_is_no_folder_of_its_own_is_refused(tmp_path, monkeypatch, n
 
 def test_a_task_that_changed_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "changing.py"
-    path.write_text("class Task:\n    vocabulary = 3\n", encoding="utf-8")
+    path.write_text("class Task:\n    vocabulary, batch = 3, None\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     spec = OwnTaskSpec.of("changing:Task")
     assert spec.build().vocabulary == 3
-    path.write_text("class Task:\n    vocabulary = 4\n", encoding="utf-8")
+    path.write_text("class Task:\n    vocabulary, batch = 4, None\n", encoding="utf-8")
     with pytest.raises(UsageError, match="has changed"):
         spec.build()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("class Task:\n    vocabulary = 3\n", "owned:Task is no task: it has no batch"),
+        ("class Task:\n    def __init__(self, words): pass\n", "owned:Task makes no task .TypeError.*words"),
+        ("Task = None\n", "owned:Task makes no task .TypeError"),
+    ],
+)
+def test_a_task_that_is_none_is_refused(tmp_path, monkeypatch, text, sentence):
+    (tmp_path / "owned.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "owned", raising=False)
+    with pytest.raises(UsageError, match=sentence):
+        OwnTaskSpec.of("owned:Task").build()
+
+
+def test_an_experiment_that_cannot_be_made_is_refused(tmp_path, monkeypatch):
+    text = "from attnlab.lab.experiment import Experiment\nclass Lab(Experiment):\n    def __init__(self, size): pass\n"
+    (tmp_path / "sized.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "sized", raising=False)
+    with pytest.raises(UsageError, match=r"sized:Lab makes no experiment .TypeError.*size"):
+        find_experiment("sized:Lab")

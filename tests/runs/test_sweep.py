@@ -168,6 +168,59 @@ def test_ctrl_c_or_a_killed_parent_leaves_everything_resumable(how, make_spec, s
         assert all((one[name] == other[name]).all() for name in other)
 
 
+NOISY = """
+import os, sys
+class Rule:
+    reason = "it was told to"
+    def __init__(self):
+        if "attnlab.runs.worker" in sys.orig_argv:
+            os.write(1, b"\\xff{}\\nno newline")  # as a library in C does
+            print("hello")
+            assert sys.stdin.read() == ""
+    def stops_at(self, rows):
+        return None
+    def chance(self, rows, step):
+        return None
+"""
+
+
+def test_neither_files_here_nor_what_is_printed_disturb_a_sweep(make_spec, store, tmp_path, monkeypatch):
+    """Files that are called as modules of ours do not run; code of one's own is found in the current folder."""
+    for name in ("queue", "filelock", "json"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write(__name__)")
+    (tmp_path / "noisy.py").write_text(NOISY)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("import os; os.write(1, b'at the start')")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    schedule = Schedule(steps=2, evaluations=(0, 2), give_up="noisy:Rule")
+    swept = sweep([Job("one", make_spec(), schedule)], store, LocalEngine(1))
+    assert (list(swept.finished), swept.failed) == ([make_spec().id], {})
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nonsense",
+        r"\377",
+        r'{"job": 7, "kind": "moved"}',
+        r'{"job": 0}',
+        r'{"job": 0, "kind": "moved", "step": "x"}',
+        "[",
+    ],
+)
+def test_a_worker_that_sends_what_is_no_event_fails_its_run(line, make_spec, store, tmp_path, monkeypatch):
+    fake = tmp_path / "python"
+    fake.write_text(f"#!/bin/sh\nprintf '{line}\\n' > /dev/fd/$6\nexec sleep 60\n")
+    fake.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(fake))
+    swept = sweep(make_jobs(make_spec, range(2)), store, LocalEngine(1))
+    assert list(swept.failed) == ["seed 0", "seed 1"]
+    assert all("which is no event of its run" in sentence for sentence in swept.failed.values())
+
+
 def test_no_workers_is_refused():
     with pytest.raises(UsageError, match="at least 1 worker"):
         LocalEngine(0)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -71,8 +70,6 @@ def run(
     from attnlab.runs.progress import watching
     from attnlab.runs.store import RunStore
 
-    if ":" in name:
-        sys.path.insert(0, str(Path.cwd()))  # the user's own code lies here, and this process is theirs alone
     if data is not None:
         os.environ["ATTNLAB_DATA"] = str(data)  # the worker processes read the corpora too
     experiment, order = find_experiment(name), replace(check_order(preset, seeds), stop_hopeless=stop_hopeless)

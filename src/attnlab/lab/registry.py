@@ -7,7 +7,7 @@ from functools import cache
 
 from attnlab.errors import UsageError
 from attnlab.lab.experiment import Experiment
-from attnlab.own import find_own
+from attnlab.own import find_own, make_own
 
 CLASSES = {
     "copying": "copying.experiment:Copying",
@@ -71,10 +71,7 @@ def own_experiment(name: str) -> Experiment:
     found = find_own(name)
     if not (isinstance(found, type) and issubclass(found, Experiment)):
         raise UsageError(f"{name} is no experiment: it should be a class made from attnlab.lab.experiment.Experiment.")
-    missing = [part for part in ("name", "title", "source") if not hasattr(found, part)]
-    if missing:
-        raise UsageError(f"{name} is no experiment: it has no {' and no '.join(missing)}.")
-    experiment = found()
+    experiment: Experiment = make_own(name, {}, "experiment", ("name", "title", "source"))
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", str(experiment.name)) or experiment.name in EXPERIMENTS:
         raise UsageError(
             f"{name} calls itself {experiment.name!r}; small letters, digits and hyphens are right, and no name that "

@@ -2,7 +2,8 @@
 
 An engine takes jobs and reports events; it decides nothing about training. The local engine keeps a few worker
 processes of one thread each, because two one-threaded processes beat one two-threaded process on this work. Workers are
-plain commands that speak lines of JSON, so no pickle crosses a process border and a script needs no main guard.
+plain commands that speak lines of JSON, so no pickle crosses a process border and a script needs no main guard. Events
+come through a pipe of their own: whatever a library prints to standard output or standard error is kept as complaints.
 """
 
 import json
@@ -15,6 +16,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+from pydantic import TypeAdapter, ValidationError
 
 from attnlab.errors import UsageError
 from attnlab.families.registry import from_outside
@@ -45,6 +48,9 @@ class Event:
     error: str = ""
 
 
+_EVENT = TypeAdapter(Event)
+
+
 class Engine(Protocol):
     """Trains jobs somewhere."""
 
@@ -66,17 +72,17 @@ class LocalEngine:
 
     def run(self, jobs: Sequence[Job], store: str, report: Callable[[Event], None]) -> None:
         waiting = list(enumerate(jobs))[::-1]
-        news: queue.Queue[tuple[_Worker, dict[str, Any] | None]] = queue.Queue()
+        news: News = queue.Queue()
         workers = {_Worker(store, self.device, news) for _ in range(min(self.workers, len(jobs)))}
         try:
             for worker in workers:
                 worker.take(waiting.pop())
             while workers:
                 try:
-                    worker, message = news.get(timeout=0.5)  # an endless wait could not be interrupted on Windows
+                    worker, event = news.get(timeout=0.5)  # an endless wait could not be interrupted on Windows
                 except queue.Empty:
                     continue
-                if message is None:  # the process is gone
+                if event is None:  # the process is gone
                     workers.discard(worker)
                     worker.stop()
                     if worker.job is not None:
@@ -86,8 +92,8 @@ class LocalEngine:
                             workers.add(replacement)
                             replacement.take(waiting.pop())
                     continue
-                report(Event(**message))
-                if message["kind"] in ("finished", "failed"):
+                report(event)
+                if event.kind in ("finished", "failed"):
                     if waiting:
                         worker.take(waiting.pop())
                     else:
@@ -100,25 +106,35 @@ class LocalEngine:
 
 
 class _Worker:
-    """A worker process and the thread that listens to it."""
+    """A worker process and the threads that listen to it."""
 
-    def __init__(self, store: str, device: str, news: "queue.Queue[tuple[_Worker, dict[str, Any] | None]]") -> None:
+    def __init__(self, store: str, device: str, news: "News") -> None:
         settings = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        events, theirs = os.pipe()
         # A group of its own, so that Ctrl-C in the terminal reaches the parent alone, which then stops the workers.
-        group: dict[str, Any] = {"start_new_session": True}
+        how: dict[str, Any] = {"start_new_session": True, "pass_fds": [theirs]}
+        channel = theirs
         if sys.platform == "win32":
-            group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+            import msvcrt
+
+            channel = msvcrt.get_osfhandle(theirs)
+            os.set_handle_inheritable(channel, True)
+            inherited = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [channel]})
+            how = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP, "startupinfo": inherited}
         self.job: int | None = None
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "attnlab.runs.worker", store, device],
+            # -P: no file of the folder one stands in is imported in place of a module of the same name.
+            [sys.executable, "-P", "-m", "attnlab.runs.worker", store, device, str(channel)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             env={**os.environ, **settings},
-            **group,
+            **how,
         )
+        os.close(theirs)
         self._complaints: list[str] = []
-        targets = (lambda: self._listen(news), self._overhear)
+        self._wrong = ""
+        targets = (lambda: self._listen(events, news), self._overhear)
         self._listeners = [threading.Thread(target=target, daemon=True) for target in targets]
         for listener in self._listeners:
             listener.start()
@@ -154,23 +170,36 @@ class _Worker:
         with suppress(OSError):  # what was still to be written has no reader any more
             self.process.stdin.close()
         for listener in self._listeners:
-            listener.join()
+            listener.join(timeout=5)  # a process that the worker has left on its own may hold the pipes open
 
     def epitaph(self) -> str:
         """Why a process that is gone may have gone."""
+        if self._wrong:
+            return f"The worker process was ended because it sent {self._wrong}, which is no event of its run."
         code = self.process.returncode
         last = self._complaints[-1].strip() if self._complaints else "it left no message"
         return f"The worker process ended with code {code}: {last}"
 
-    def _listen(self, news: "queue.Queue[tuple[_Worker, dict[str, Any] | None]]") -> None:
-        assert self.process.stdout is not None
-        with self.process.stdout as lines:
+    def _listen(self, events: int, news: "News") -> None:
+        with os.fdopen(events, "rb") as lines:
             for line in lines:
-                news.put((self, json.loads(line)))
+                try:
+                    event = _EVENT.validate_json(line)
+                except ValidationError:
+                    event = None
+                if event is None or event.job != self.job:
+                    self._wrong = repr(line[:60])
+                    self.process.kill()
+                    break
+                news.put((self, event))
         news.put((self, None))
 
     def _overhear(self) -> None:
-        assert self.process.stderr is not None
-        with self.process.stderr as lines:
+        assert self.process.stdout is not None
+        with self.process.stdout as lines:
             for line in lines:
                 self._complaints = [*self._complaints[-20:], line.decode(errors="replace")]
+
+
+News = queue.Queue[tuple[_Worker, Event | None]]
+"""What workers report; None: the process is gone."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cached_property
+from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from pydantic import Field, PlainValidator, model_validator
 
 from attnlab.errors import UsageError
 from attnlab.families import registry
-from attnlab.own import find_own
+from attnlab.own import make_own
 from attnlab.protocols import Row, StopRule
 from attnlab.records import Count, Record, Share, Spec
 
@@ -29,25 +30,34 @@ class OwnStopRule(Spec):
 
     @model_validator(mode="after")
     def _fulfilled(self) -> Self:
-        missing = [name for name in ("reason", "stops_at", "chance") if not hasattr(self._made, name)]
-        if missing:
-            raise ValueError(f"{self.rule} is no stop rule: it has no {' and no '.join(missing)}")
+        _ = self._made
         return self
 
     @cached_property
     def _made(self) -> StopRule:
-        made: StopRule = find_own(self.rule)(**self.settings)
+        made: StopRule = make_own(self.rule, self.settings, "stop rule", ("reason", "stops_at", "chance"))
         return made
 
     @property
     def reason(self) -> str:
-        return self._made.reason
+        return str(self._made.reason)
 
     def stops_at(self, rows: Mapping[int, Row]) -> int | None:
-        return self._made.stops_at(rows)
+        answer: int | None = self._asked("stops_at", Integral, rows)
+        return answer
 
     def chance(self, rows: Mapping[int, Row], step: int) -> float | None:
-        return self._made.chance(rows, step)
+        answer: float | None = self._asked("chance", Real, rows, step)
+        return answer
+
+    def _asked(self, question: str, kind: type, *arguments: Any) -> Any:
+        try:
+            answer = getattr(self._made, question)(*arguments)
+        except Exception as error:
+            raise UsageError(f"{self.rule}: {question} fails ({type(error).__name__}: {error}).") from None
+        if answer is not None and not isinstance(answer, kind):
+            raise UsageError(f"{self.rule}: {question} answers {answer!r:.60}; a number or None is right.")
+        return answer
 
 
 def read_rule(value: Any) -> Any:

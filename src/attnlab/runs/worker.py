@@ -1,6 +1,7 @@
 """A sweep's worker process: reads jobs as lines of JSON, trains them, writes events as lines of JSON.
 
-Started by `attnlab.runs.engine.LocalEngine` as ``python -m attnlab.runs.worker STORE DEVICE``.
+Started by `attnlab.runs.engine.LocalEngine` as ``python -P -m attnlab.runs.worker STORE DEVICE EVENTS``. Jobs come from
+standard input; events go to the pipe EVENTS, so whatever a library or a user's class prints does not meet them.
 """
 
 import json
@@ -11,10 +12,12 @@ import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 from typing import Any, TextIO
 
 from attnlab.errors import AttnlabError, RunBusy
 from attnlab.families.registry import register
+from attnlab.own import locate
 from attnlab.protocols import Row
 from attnlab.records import validated
 from attnlab.runs.environment import keep_memory
@@ -31,12 +34,13 @@ PATIENCE = 0.5
 Jobs = queue.SimpleQueue[dict[str, Any] | None]
 
 
-def main(store_path: str, device: str) -> None:
+def main(store_path: str, device: str, channel: str) -> None:
     """Train jobs until there are no more."""
     keep_memory()
-    # Only events may reach the parent's pipe; whatever else a library prints goes to standard error.
-    events = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    sys.stdout = sys.stderr
+    events = os.fdopen(_opened(int(channel)), "w", encoding="utf-8")
+    lines = os.fdopen(os.dup(0), encoding="utf-8")
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)  # who asks for input gets none, not a job
     stopping = threading.Event()
     jobs: Jobs = queue.SimpleQueue()  # the one queue into which a signal's handler may put
 
@@ -46,15 +50,25 @@ def main(store_path: str, device: str) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_read, args=(jobs, stopping), daemon=True).start()
+    threading.Thread(target=_read, args=(lines, jobs, stopping), daemon=True).start()
     store = RunStore(store_path)
     while (job := jobs.get()) is not None and not stopping.is_set():
         _work(job, store, device, events, stopping)
 
 
-def _read(jobs: Jobs, stopping: threading.Event) -> None:
+def _opened(channel: int) -> int:
+    """The descriptor of the pipe for events, which processes started from here do not inherit."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        return msvcrt.open_osfhandle(channel, os.O_WRONLY)
+    os.set_inheritable(channel, False)
+    return channel
+
+
+def _read(lines: TextIO, jobs: Jobs, stopping: threading.Event) -> None:
     """Take jobs until the parent closes the pipe; a parent that dies closes it too, in the middle of a run."""
-    for line in sys.stdin:
+    for line in lines:
         jobs.put(json.loads(line))
     jobs.put(None)
     stopping.set()
@@ -81,6 +95,7 @@ def _work(job: dict[str, Any], store: RunStore, device: str, events: TextIO, sto
     try:
         report("began")
         for name, family in job["families"].items():
+            locate(family["module"])
             register(name, **family)
         spec, schedule = validated(RunSpec, job["spec"]), validated(Schedule, job["schedule"])
         while not stopping.is_set():

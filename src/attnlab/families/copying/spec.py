@@ -16,7 +16,7 @@ from attnlab.models.proxy import Proxy
 from attnlab.models.readout import ReadoutKind
 from attnlab.models.recurrent import Cell
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.own import find_own, own_content
+from attnlab.own import make_own, own_content
 from attnlab.protocols import RunSettings
 from attnlab.records import Count, Record, Seed, Share, Spec
 
@@ -140,7 +140,7 @@ class OwnTaskSpec(Spec):
                 f"{self.task} has changed: its module's content is {content}, and the run was planned for "
                 f"{self.content}."
             )
-        made: PairTask = find_own(self.task)(**self.settings)
+        made: PairTask = make_own(self.task, self.settings, "task", ("vocabulary", "batch"))
         return made
 
 
