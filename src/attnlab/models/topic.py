@@ -181,7 +181,7 @@ def make_classifier(
     """P1's classifiers of context vectors (n, size).
 
     ``fixed`` (Attn-FC): a linear map that is never trained, as released: standard normal entries with ones on the main
-    diagonal. ``orthonormal``: fixed with orthonormal columns, the ideal case of docs/theory/norms.md. ``linear``
+    diagonal. ``orthonormal``: fixed with orthonormal columns, the ideal case of docs/theory.md. ``linear``
     (Attn-TC): trained, without a bias. ``layers`` (Attn-TL): ReLU layers of the widths ``hidden``, then a linear one.
     """
     generator = torch_generator(seed, "classifier")
