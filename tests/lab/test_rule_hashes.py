@@ -1,6 +1,8 @@
 """What decides a claim is named exactly: its rule in words, and the code that applies it."""
 
+import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -89,3 +91,19 @@ def test_the_hash_follows_the_words(monkeypatch):
 def test_shared_rules_are_part_of_the_hash():
     functions = result._functions(EXPERIMENTS["copying"].rules()["copy-k-of-n-learns"], type(EXPERIMENTS["copying"]))
     assert {"all_of", "_of_rate"} <= {function.__name__ for function in functions}
+
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(RESULTS.rglob("result.json")), ids=lambda path: str(path.parent.relative_to(RESULTS))
+)
+def test_no_rule_s_words_changed_after_its_result_was_seen(path):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    kept = document.get("rules") or document["moved"]["rules"]
+    today = rules_of(EXPERIMENTS[document["experiment"]])
+    assert set(kept) >= {entry["claim"] for entry in document["claims"]}
+    for id, digits in kept.items():
+        assert digits["words"] == today[id]["words"], id
+        assert len(digits["code"]) == 16
