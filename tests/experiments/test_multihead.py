@@ -9,9 +9,8 @@ from tests.pages.drawn import at, drawn
 
 from attnlab.experiments.multihead import experiment as multihead
 from attnlab.experiments.multihead import heads
-from attnlab.experiments.multihead.experiment import Multihead, falls_geometrically, prune_run, pruning_rows
-from attnlab.experiments.multihead.heads import RELEASED, SAMPLES, TEXT, Group, Scale, Start
-from attnlab.experiments.multihead.report import heads_alone
+from attnlab.experiments.multihead.experiment import Multihead, falls_geometrically, heads_alone
+from attnlab.experiments.multihead.heads import RELEASED, SAMPLES, TEXT, Group, Scale, Start, prune_run, pruning_rows
 from attnlab.families.copying.task import CopyingTask, Permutations
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
