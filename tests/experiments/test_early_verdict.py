@@ -17,13 +17,14 @@ from attnlab.experiments.early_verdict.measures import (
     area,
     brier,
     calibration_error,
+    difference_table,
+    family_table,
     lead,
     make_judged,
     reliability,
     stop_row,
     sure_at,
 )
-from attnlab.experiments.early_verdict.tables_and_figures import difference_table, family_table
 from attnlab.experiments.forecast_copying import experiment as forecast_copying
 from attnlab.experiments.mixture import experiment as mixture
 from attnlab.experiments.symmetry import experiment as symmetry

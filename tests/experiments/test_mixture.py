@@ -9,8 +9,18 @@ from tests.lab.ended import after, group, trained
 from attnlab.errors import UsageError
 from attnlab.experiments.copying import experiment as copying
 from attnlab.experiments.forecast_copying import experiment as forecast_copying
-from attnlab.experiments.mixture.experiment import MANY, PERMUTATIONS, PROXIES, SELECTIONS, SETS, Mixture
-from attnlab.experiments.mixture.proxies import Fitted, compared, proxy_table, read_fitted
+from attnlab.experiments.mixture.experiment import (
+    MANY,
+    PERMUTATIONS,
+    PROXIES,
+    SELECTIONS,
+    SETS,
+    Fitted,
+    Mixture,
+    compared,
+    proxy_table,
+    read_fitted,
+)
 from attnlab.families.copying.spec import (
     CopyingSpec,
     PairProxySpec,

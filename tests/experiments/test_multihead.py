@@ -1,33 +1,25 @@
 """The multihead experiment: heads screened and combined, verdicts on outcomes whose answer is known, heads pruned."""
 
-import math
 from dataclasses import replace
 from functools import cache
 
-import numpy as np
 import pytest
-import torch
-from attnlab.experiments.multihead.figures import heads_alone
-from attnlab.experiments.multihead.heads_claims import falls_geometrically, fit_geometric
-from attnlab.experiments.multihead.pruning import prune, prune_network
-from attnlab.experiments.multihead.tables import Group, pruning_rows
-from attnlab.lab.success import Outcome
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from tests.families.copying.test_pruning import accuracy
+from tests.pages.drawn import at, drawn
 
-from attnlab.errors import UsageError
 from attnlab.experiments.multihead import experiment as multihead
 from attnlab.experiments.multihead import heads
-from attnlab.experiments.multihead.experiment import Multihead
-from attnlab.experiments.multihead.heads import RELEASED, SAMPLES, TEXT, Scale, Start
+from attnlab.experiments.multihead.experiment import Multihead, falls_geometrically, heads_alone
+from attnlab.experiments.multihead.heads import RELEASED, SAMPLES, TEXT, Group, Scale, Start, prune_run, pruning_rows
 from attnlab.families.copying.task import CopyingTask, Permutations
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
-from attnlab.models.seq2seq import Seq2Seq, head_of, place_head
+from attnlab.lab.outcomes import Outcome
 from attnlab.runs.loop import Trained, train
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.store import RunStore
 from attnlab.seeds import numpy_generator
+from attnlab.stats.geometric import fit_geometric
 
 
 def trained(job, learned_at, accuracy=0.55):
@@ -227,41 +219,14 @@ def test_labels_by_our_rule_and_by_the_released_one():
 # --- the geometric law
 
 
-@settings(max_examples=30)
-@given(n=st.integers(1, 60), share=st.floats(0, 1), k=st.integers(1, 8))
-def test_at_one_number_of_heads_the_fit_is_the_root_of_the_rate(n, share, k):
-    failed = round(share * n)
-    fit = fit_geometric({k: (failed, n)})
-    assert fit.q**k == pytest.approx(failed / n, abs=0.006)
-    assert fit.interval[0] <= fit.q <= fit.interval[1]
-    assert fit.goodness > 0.5  # a law with one free number meets one rate
-
-
-def test_the_fit_is_the_likeliest_rate():
-    failures = {1: (33, 60), 2: (20, 60), 4: (3, 60), 8: (1, 20)}
-
-    def log_likelihood(q):
-        return sum(f * k * math.log(q) + (n - f) * math.log(1 - q**k) for k, (f, n) in failures.items())
-
-    fit = fit_geometric(failures)
-    best = max(np.linspace(0.001, 0.999, 9981), key=log_likelihood)
-    assert fit.q == pytest.approx(best, abs=1e-3)
-    for bound in fit.interval:
-        assert 2 * (log_likelihood(fit.q) - log_likelihood(bound)) == pytest.approx(3.841, abs=0.15)
-
-
 def test_failures_that_do_not_fall_off_are_rejected():
-    part = falls_geometrically("law", {1: (30, 60), 2: (30, 60), 4: (30, 60), 8: (10, 20)}, 20)
-    assert part.verdict == "fails"
-    assert falls_geometrically("law", {1: (30, 60), 2: (15, 60), 4: (4, 60), 8: (0, 20)}, 20).verdict == "holds"
-    assert falls_geometrically("law", {1: (30, 60), 2: (15, 60), 4: (4, 60), 8: (0, 19)}, 20).verdict == "undecided"
-    assert falls_geometrically("law", {1: (0, 60), 2: (0, 60), 4: (0, 60)}, 20).verdict == "undecided"
+    def verdict(failures):
+        return falls_geometrically("law", failures, fit_geometric(failures)).verdict
 
-
-@pytest.mark.parametrize("failures", [{}, {1: (3, 2)}, {0: (1, 2)}, {2: (0, 0)}])
-def test_a_law_without_data_is_refused(failures):
-    with pytest.raises(UsageError, match="geometric law"):
-        fit_geometric(failures)
+    assert verdict({1: (30, 60), 2: (30, 60), 4: (30, 60), 8: (10, 20)}) == "fails"
+    assert verdict({1: (30, 60), 2: (15, 60), 4: (4, 60), 8: (0, 20)}) == "holds"
+    assert verdict({1: (30, 60), 2: (15, 60), 4: (4, 60), 8: (0, 19)}) == "undecided"
+    assert verdict({1: (0, 60), 2: (0, 60), 4: (0, 60)}) == "undecided"
 
 
 # --- pruning
@@ -269,55 +234,71 @@ def test_a_law_without_data_is_refused(failures):
 TINY = Scale(words=5, hidden=8, batch=8, heads=2)
 
 
-def batches(seed=0):
-    task = CopyingTask(Permutations(5))
-    return [task.batch(20, numpy_generator(seed, "test", part)) for part in (0, 1)]
-
-
-def accuracy(network, batch):
-    with torch.no_grad():
-        chosen = network(batch.source, batch.previous).log_probabilities.argmax(-1)
-    return (chosen == batch.target).double().mean().item()
-
-
-def test_heads_that_are_copies_do_as_well_alone_for_all():
-    network = Seq2Seq(7, 7, hidden=8, heads=3, projected_context=True, combine="mean", seed=3)
-    for k in (1, 2):
-        place_head(network, k, head_of(network, 0))
-    found = prune_network(network, *batches())
-    assert found.for_all == [pytest.approx(found.whole)] * 3
-    assert found.whole == pytest.approx(accuracy(network, batches()[1]))
-    assert found.best == (found.for_all if found.best_for_all else found.alone)[found.best_head]
-
-
 def test_pruning_reads_the_weights_that_the_store_has(tmp_path):
     spec = heads.make_spec(TINY, RELEASED, [4, 5], 3)
     run = train(spec, Schedule.every(10, steps=20), RunStore(tmp_path))
-    found = prune(spec, run)
+    pruned = prune_run(Outcome("one good", 0, run, spec))
     network = spec.model.build(7, 7, 0)
     tensors = run.run.load(20).tensors
     network.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
     sequences = CopyingTask(Permutations(5)).batch(100, numpy_generator(3, "pruning", "measuring"))
-    assert found.whole == pytest.approx(accuracy(network, sequences))
-    assert len(found.alone) == len(found.for_all) == 2
-    assert prune(spec, Trained(run.id, run.rows, 20)) is None
+    assert pruned.whole == pytest.approx(accuracy(network, sequences))
+    assert len(pruned.alone) == len(pruned.for_all) == 2
+    assert prune_run(Outcome("one good", 0, Trained(run.id, run.rows, 20), spec)) is None
 
 
-def test_everything_is_drawn_and_heads_alone_too(tmp_path):
-    _, done = settle(Order("reduced"))
+def test_combinations_that_learned_are_pruned_and_drawn(tmp_path):
     spec = heads.make_spec(TINY, RELEASED, [4, 5], 3)
     run = train(spec, Schedule.every(10, steps=10), RunStore(tmp_path)).run
     job = heads.make_job("one", spec, whole=True)
-    learner = Outcome("one good", 0, replace(trained(job, 60), run=run))
-    group = Group(RELEASED, [], [], [], {"one good": [learner], "all random": []}, {("one good", 0): job})
+    learner = Outcome("one good", 0, replace(trained(job, 60), run=run), spec)
+    failed = Outcome("one good", 1, replace(trained(job, None), run=run), spec)
+    group = Group(RELEASED, [], [], [], {"one good": [learner, failed], "all random": []}, {}, None)
     rows = pruning_rows(group)
-    assert [row["good"] for row in rows] == [False, True]
+    assert [(row["combination"], row["good"]) for row in rows] == [(0, False), (0, True)]
     assert sum(row["best"] for row in rows) == 1
-    figures = Multihead().analyse(Order("reduced"), done).figures
-    assert set(figures) == {"curves", "failures"}
-    for figure in (*figures.values(), heads_alone(rows)):
-        assert figure.to_dict()
+    (best,), (other,) = ([row for row in rows if row["best"] is kind] for kind in (True, False))
+    marks = {mark["x"]: (mark["facet"], mark["y"], mark["color"]) for mark in drawn(heads_alone(rows))}
+    assert marks == {
+        what: ("released, one good", value, what)
+        for what, value in (
+            ("all heads", best["whole"]),
+            ("best head alone", best["best_accuracy"]),
+            ("any other head alone", max(other["alone"], other["for_all"])),
+        )
+    }
+
+
+def test_curves_draw_each_scenario_in_the_panel_of_its_variant():
+    result = Multihead().analyse(Order("paper"), settle(Order("paper"))[1])
+    assert set(result.figures) == {"curves", "failures"}
+    marks = drawn(result.figures["curves"])
+    for group in (RELEASED, TEXT):
+        for scenario, end in (("all bad", 0.55), ("one good", 1.0)):
+            ends = at(marks, facet=group.title, color=scenario, x=200)
+            assert len(ends) == SAMPLES["paper"][group].combinations
+            assert {mark["y"] for mark in ends} == {end}
+    rows = [row for row in result.tables["curves"] if row["setting"] == "all random" and row["seed"] == 3]
+    text = [(row["step"], row["accuracy"]) for row in rows if row["variant"] == "text"]
+    shown = at(marks, facet=TEXT.title, color="all random", detail=3)
+    assert [(mark["x"], mark["y"]) for mark in shown] == text
+
+
+def test_failures_are_drawn_beside_the_fitted_law():
+    result = Multihead().analyse(Order("reduced"), settle(Order("reduced"))[1])
+    table = {row["heads"]: row for row in result.tables["failures"]}
+    band, line, bars, points = (drawn(result.figures["failures"], layer) for layer in range(4))
+    assert {mark["facet"] for mark in line} == {RELEASED.title}
+    assert {mark["x"]: mark["y"] for mark in points} == {heads: row["rate"] for heads, row in table.items()}
+    assert {mark["x"]: (mark["y"], mark["y2"]) for mark in bars} == {
+        k: (row["low"], row["high"]) for k, row in table.items()
+    }
+    q = fit_geometric({k: (row["failed"], row["runs"]) for k, row in table.items()})
+    for marks, law in ((line, q.q), (band, q.interval[0])):
+        assert len(marks) > 20
+        assert all(mark["y"] == pytest.approx(law ** mark["x"]) for mark in marks)
+    assert all(mark["y2"] == pytest.approx(q.interval[1] ** mark["x"]) for mark in band)
 
 
 def test_the_texts_variant_is_decided_on_as_many_combinations_as_it_has():
-    assert SAMPLES["paper"][TEXT].combinations == multihead.TEXT_COMBINATIONS == 10
+    assert SAMPLES["paper"][TEXT].combinations == multihead.COMBINATIONS[TEXT] == 10

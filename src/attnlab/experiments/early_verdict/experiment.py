@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
+import altair as alt
 import numpy as np
 
 from attnlab.errors import UsageError
 from attnlab.experiments.early_verdict import measures
-from attnlab.experiments.early_verdict import tables_and_figures as shown
 from attnlab.experiments.early_verdict.measures import EARLIEST, EARLY, LEFT_OUT, OTHER_HALF, Estimate, Evidence, Judged
 from attnlab.families.copying import verdict_fit
 from attnlab.families.copying.early_verdict import IN_A_ROW, chance_of
@@ -27,6 +27,7 @@ from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, b
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.rules import Interval, above, higher, lower, missing, of_rate
+from attnlab.pages.charts import COLOURS, CONTRAST, INK, SIZE, headed, hue, inline, panels, rounded, seed_curves, shares
 from attnlab.runs.schedule import Schedule
 from attnlab.stats.bootstrap import value_and_interval
 
@@ -53,6 +54,8 @@ LEAST = 10
 AREA, ERROR, GAIN, RIGHT, WRONGLY_ENDED, SPARED = 0.8, 0.1, 0.01, 0.8, 0.05, 0.5
 """The bounds of the claims, in their order."""
 NO_SUCH = "No such run."
+FEWEST = 3
+"""Areas of fewer runs of an outcome are not drawn."""
 
 
 class EarlyVerdict(Experiment):
@@ -131,7 +134,7 @@ class EarlyVerdict(Experiment):
     @cached_property
     def own_tables(self) -> dict[str, Table]:
         """Made once: tables and figures show the same."""
-        return shown.all_tables(self.evidence)
+        return measures.all_tables(self.evidence)
 
     def tables(self) -> Mapping[str, Table]:
         return self.own_tables
@@ -143,10 +146,10 @@ class EarlyVerdict(Experiment):
     def figures(self) -> Figures:
         tables = self.own_tables
         return {
-            "areas": shown.area_figure(tables["areas"]),
-            "chances": shown.chance_figure(tables["chances"], self.evidence.verdict.by),
-            "reliability": shown.reliability_figure(tables["reliability"]),
-            "lead": shown.lead_figure(tables["runs"]),
+            "areas": area_figure(tables["areas"]),
+            "chances": chance_figure(tables["chances"], self.evidence.verdict.by),
+            "reliability": reliability_figure(tables["reliability"]),
+            "lead": lead_figure(tables["runs"]),
         }
 
     def summary(self) -> str:
@@ -293,3 +296,67 @@ def decided(
     if min(counts) < LEAST:
         detail += f" At least {LEAST} runs of either outcome are needed, not {counts[0]} and {counts[1]}."
     return Part(name, rule(interval) if min(counts) >= LEAST else "undecided", value, interval, "runs", detail)
+
+
+# --- figures
+
+
+def chance_figure(table: Table, by: int) -> alt.TopLevelMixin:
+    """A line for each run of the other half, in a panel for each outcome."""
+    rows = [{**row, "run": f"{row['distribution']}, seed {row['seed']}"} for row in table]
+    rows.sort(key=lambda row: str(row["outcome"]), reverse=True)
+    y_title = f"chance to learn by step {by}"
+    title = "The verdict on runs it was not fitted to, as long as they have not learned"
+    return seed_curves(rows, "chance", y_title, title, column="outcome", group="run")
+
+
+def area_figure(areas: Table) -> alt.TopLevelMixin:
+    """How well each feature set predicts, step by step, as long as there are a few runs of either outcome."""
+    rows = [
+        {**row, "area": row["value"]}
+        for row in areas
+        if row["pairs"] == "all" and min(row["learned"], row["failed"]) >= FEWEST
+    ]
+    names = list(dict.fromkeys(row["features"] for row in rows))
+    lines = alt.Chart().mark_line(point=True, strokeWidth=1.5).properties(width=300, height=220)
+    layer = lines.encode(
+        x=alt.X("step:Q", title="updates so far"),
+        y=shares("area", "area under the curve"),
+        color=hue("features", COLOURS[: len(names)], domain=names, orient="right"),
+        tooltip=["features:N", "step:Q", rounded("area"), "learned:Q", "failed:Q"],
+    )
+    title = "How often the run that learns is told from the one that does not; 0.5 is guessing"
+    return panels(rows, column="judged", layer=layer, title=title)
+
+
+def reliability_figure(table: Table) -> alt.TopLevelMixin:
+    """What was said against what came, at step 30 and at all steps."""
+    rows = [row for row in table if row["judged"] == table[0]["judged"]]
+    order = list(dict.fromkeys(row["steps"] for row in rows))
+    base = alt.Chart()
+    exact = base.mark_rule(color=INK, opacity=0.5, strokeDash=[4, 4]).encode(
+        x=alt.datum(0), y=alt.datum(0), x2=alt.datum(1), y2=alt.datum(1)
+    )
+    chance = alt.X("chance:Q", title="chance that was given", scale=alt.Scale(domain=[0, 1]))
+    bars = base.mark_rule(color=CONTRAST[1], opacity=0.5)
+    bars = bars.encode(x=chance, y=shares("low", "share that learned"), y2="high:Q")
+    points = base.mark_point(filled=True, color=CONTRAST[1], opacity=0.9).encode(
+        x=chance,
+        y="learned:Q",
+        size=alt.Size("cases:Q", legend=None, scale=alt.Scale(range=[20, 200])),
+        tooltip=["cases:Q", rounded("chance", ".2f"), rounded("learned", ".2f")],
+    )
+    column = alt.Column("steps:N", title=None, sort=order, header=alt.Header(labelFontSize=12))
+    layers = alt.layer(exact, bars, points, data=inline(rows)).properties(**SIZE)
+    return headed(layers.facet(column=column), "Does what was said come true? Dashed: exactly so")
+
+
+def lead_figure(table: Table) -> alt.TopLevelMixin:
+    """How many runs the verdict was sure of so many updates before accuracy passed one half."""
+    bars = alt.Chart(inline([row for row in table if row["lead"] is not None])).mark_bar(color=CONTRAST[1], size=14)
+    bars = bars.encode(
+        x=alt.X("lead:Q", title="updates from a chance of 90 % to an accuracy of one half"),
+        y=alt.Y("count():Q", title="runs that learned", axis=alt.Axis(tickMinStep=1)),
+        tooltip=["lead:Q", "count():Q"],
+    )
+    return headed(bars, "How much sooner than accuracy?", width=320, height=200)

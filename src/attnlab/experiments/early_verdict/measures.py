@@ -1,19 +1,30 @@
-"""How good chances are: the area under the curve, calibration, lead over accuracy, and what giving up costs and spares.
+"""How good chances are: area under the curve, calibration, lead over accuracy, what giving up costs; and the tables.
 
 All intervals are over runs. Areas and calibration are of (resamples + 1,) weightings of the runs, the first of which
 gives every run the weight 1.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.families.copying.early_verdict import Verdict
-from attnlab.families.copying.verdict_fit import Cases, Floats, Followed, Mask, stops
+from attnlab.families.copying.verdict_fit import (
+    THRESHOLDS,
+    Cases,
+    Floats,
+    Followed,
+    Mask,
+    case_table,
+    judge_folds,
+    stops,
+)
 from attnlab.lab.experiment import Table
-from attnlab.lab.outcomes import mean
+from attnlab.lab.outcomes import estimate_of, mean
 from attnlab.lab.rules import low_high
 from attnlab.stats.bootstrap import RESAMPLES, resampled_rows
 from attnlab.stats.rates import wilson
@@ -25,6 +36,9 @@ EARLIEST = (20, 30, 40)
 OTHER_HALF, LEFT_OUT = "the other half", "families left out"
 """The two ways in which runs are judged by a fit that did not see them."""
 BINS = 10
+PAIRS = {"all": False, "of one distribution": True}
+"""Over which pairs of runs areas are, and whether that is paired."""
+ENDS = {True: "learned", False: "did not learn"}
 SURE = 0.9
 """From this chance on the verdict is sure of a run."""
 
@@ -186,3 +200,154 @@ def stop_row(judged: Judged, below: float, by: int) -> dict[str, object]:
     row |= low_high(wilson(wrong, len(learned)) if learned else None)
     row |= {"failed": len(failed), "failed_ended": right}
     return row | {"failed_spared": mean(spared(step, by) for step in failed)}
+
+
+# --- tables
+
+
+def all_tables(evidence: Evidence) -> dict[str, Table]:
+    """Every table by its name."""
+    return {
+        "areas": area_table(evidence),
+        "differences": difference_table(evidence),
+        "calibration": calibration_table(evidence),
+        "families": family_table(evidence),
+        "reliability": reliability_table(evidence),
+        "stops": stop_table(evidence),
+        "runs": run_table(evidence),
+        "chances": chance_table(evidence),
+        "coefficients": coefficient_table(evidence.verdict),
+        "cases": case_table(evidence.cases),
+    }
+
+
+def area_table(evidence: Evidence) -> Table:
+    """The area under the curve, for every way of judging, feature set and step, over all pairs and paired ones."""
+    table = []
+    for (way, features), judged in evidence.judged.items():
+        for step in evidence.verdict.steps:
+            for pairs, paired in PAIRS.items():
+                row = {"judged": way, "features": features, "step": step, "pairs": pairs}
+                row |= counted(judged.outcomes(judged.at(step), paired=paired))
+                table.append(row | estimate_of(area(judged, step, paired=paired)))
+    return table
+
+
+def counted(outcomes: tuple[int, int]) -> dict[str, Any]:
+    """How many runs learned, and how many did not, as columns."""
+    return {"learned": outcomes[0], "failed": outcomes[1]}
+
+
+def difference_table(evidence: Evidence) -> Table:
+    """For every two feature sets how much larger the first one's area is, mean over steps 20, 30 and 40.
+
+    Over all pairs of runs, and over those of one distribution, where knowing easy distributions from hard ones is of no
+    use.
+    """
+    table = []
+    ways = dict.fromkeys(way for way, _ in evidence.judged)
+    names = dict.fromkeys(features for _, features in evidence.judged)
+    for way, (pairs, paired) in product(ways, PAIRS.items()):
+        areas = {name: mean_area(evidence.judged[way, name], EARLIEST, paired=paired) for name in names}
+        for first, second in combinations(names, 2):
+            row = {"judged": way, "pairs": pairs, "features": first, "less": second}
+            table.append(row | estimate_of(areas[first] - areas[second]))
+    return table
+
+
+def calibrated(evidence: Evidence) -> Iterator[tuple[dict[str, Any], Judged, Mask]]:
+    """Both ways of judging with all features, at step 30 and at all steps: names, chances and which cases."""
+    for way in (OTHER_HALF, LEFT_OUT):
+        judged = evidence.judged[way, "all"]
+        for steps, chosen in {f"step {EARLY}": judged.at(EARLY), "all steps": judged.at()}.items():
+            yield {"judged": way, "steps": steps}, judged, chosen
+
+
+def calibration_table(evidence: Evidence) -> Table:
+    """Calibration error and Brier score of the verdict at step 30 and at all steps.
+
+    ``brier_of_share``: the Brier score of giving every case the share that learned.
+    """
+    table = []
+    for row, judged, chosen in calibrated(evidence):
+        if not chosen.any():
+            continue
+        share = float(judged.cases.outcome()[chosen].mean())
+        row |= {"cases": int(chosen.sum()), "mean_chance": float(judged.chance[chosen].mean()), "learned": share}
+        for what, measure in (("error", calibration_error), ("brier", brier)):
+            row |= {f"{what}_{name}": number for name, number in estimate_of(measure(judged, chosen)).items()}
+        table.append(row | {"brier_of_share": share * (1 - share)})
+    return table
+
+
+def reliability_table(evidence: Evidence) -> Table:
+    """What was said and what came, in ten bins."""
+    return [{**names, **row} for names, judged, chosen in calibrated(evidence) for row in reliability(judged, chosen)]
+
+
+def family_table(evidence: Evidence) -> Table:
+    """A row for each family and step up to 40, judged by fits that did not see it.
+
+    ``other_seeds``: the area over those of its runs whose seed was not fitted to in any other family either.
+    """
+    judged = evidence.judged[LEFT_OUT, "all"]
+    fitted_to = judged.cases.of(judged.cases.fitting)
+    table = []
+    for family, step in product(dict.fromkeys(evidence.cases.family), EARLIEST):
+        own = judged.cases.of(np.array([one == family for one in evidence.cases.family]))
+        here = replace(judged, chance=np.where(own, judged.chance, np.nan))
+        chosen = here.at(step)
+        elsewhere = replace(here, chance=np.where(fitted_to, np.nan, here.chance))
+        row = {"family": family, "step": step, **counted(here.outcomes(chosen))}
+        row |= {"mean_chance": mean(here.chance[chosen]), **estimate_of(area(here, step))}
+        table.append(row | {"other_seeds": estimate_of(area(elsewhere, step))["value"]})
+    return table
+
+
+def stop_table(evidence: Evidence) -> Table:
+    """What giving up does with every threshold: on the fitting half, where one is chosen, and on the others."""
+    verdict = evidence.verdict
+    ways = {"the fitting half, by folds": make_judged(evidence.cases, judge_folds(evidence.cases))}
+    ways |= {way: evidence.judged[way, "all"] for way in (OTHER_HALF, LEFT_OUT)}
+    return [
+        {"judged": way, "chosen": below == verdict.give_up_below, **stop_row(judged, below, verdict.by)}
+        for way, judged in ways.items()
+        for below in THRESHOLDS
+    ]
+
+
+def run_table(evidence: Evidence) -> Table:
+    """A row for each run of the other half: how it ended, when the verdict was sure of it, when it is given up."""
+    judged, names = evidence.judged[OTHER_HALF, "all"], ("distribution", "family", "seed", "learned_at", "accuracy_at")
+    sure, ended = sure_at(judged), stops(judged.cases, judged.chance, evidence.verdict.give_up_below)
+    return [
+        {name: getattr(run, name) for name in names}
+        | {"sure_at": sure[place], "lead": lead(run, sure[place]), "given_up_at": ended[place]}
+        for place, run in enumerate(evidence.runs)
+        if place in sure
+    ]
+
+
+def chance_table(evidence: Evidence) -> Table:
+    """The chance of every run of the other half at every step."""
+    judged = evidence.judged[OTHER_HALF, "all"]
+    chosen = judged.at()
+    columns = (judged.cases.run[chosen], judged.cases.step[chosen], judged.chance[chosen])
+    return [
+        {"distribution": run.distribution, "seed": run.seed, "step": int(step), "chance": float(chance)}
+        | {"outcome": ENDS[run.learned_at is not None]}
+        for place, step, chance in zip(*columns, strict=True)
+        for run in [evidence.runs[place]]
+    ]
+
+
+def coefficient_table(verdict: Verdict) -> Table:
+    """The regression of the verdict, a row for each number in it."""
+    regression = verdict.regression
+    first, second = regression.time
+    constants = {"intercept": regression.intercept, "time": first, "time_squared": second}
+    table = [{"feature": name, "mean": None, "scale": None, "weight": weight} for name, weight in constants.items()]
+    return table + [
+        {"feature": feature.name, "mean": feature.mean, "scale": feature.scale, "weight": feature.weight}
+        for feature in regression.features
+    ]

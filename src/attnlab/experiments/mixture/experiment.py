@@ -5,22 +5,34 @@ the bag-of-words proxy learns something, but inside a set all words still occur 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import log
+from typing import Any
 
+import altair as alt
 import numpy as np
 
-from attnlab.experiments.mixture import proxies
-from attnlab.experiments.mixture.proxies import Fitted, proxy_on
-from attnlab.families.copying.spec import PermutationSetsSpec, PermutationsSpec, SelectionsSpec
+from attnlab.families.copying.spec import PairProxySpec, PermutationSetsSpec, PermutationsSpec, SelectionsSpec
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN
+from attnlab.families.copying.task import Distribution
+from attnlab.families.copying.word_sets import SetMeasures, measure_sets
 from attnlab.lab.claims import Part
-from attnlab.lab.copying import TO_THE_END, network_on
+from attnlab.lab.copying import TO_THE_END, network_on, task_of
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, by_preset, claim
-from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, rate_table, rates_in_words
+from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, mean, rate_table, rates_in_words
 from attnlab.lab.rules import LEAST, above, below, often_fails, within
-from attnlab.pages.charts import accuracy_curves, continued_curves, pointing_curves, seed_curves
+from attnlab.pages.charts import (
+    COLOURS,
+    accuracy_curves,
+    continued_curves,
+    panels,
+    pointing_curves,
+    rounded,
+    seed_curves,
+)
 from attnlab.runs.engine import Job
 from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
 
 # --- settings
 
@@ -30,9 +42,29 @@ LATE, CONTINUED = 1000, 10
 """At `paper` so many seeds of the mixture go on to this step unless they learn before: do they ever?"""
 FLAT = 0.01
 """Largest spread over positions, by the mean, that counts as none."""
+PROXY_STEPS = by_preset(500, 1000, 1000)
+EVALUATIONS = (0, 10, 20, 50, 100, 200, 500, 1000)
+"""Of proxies."""
+SMALLEST = 1e-6
+"""Smaller values of the probe are drawn here."""
 POINTS = 0.02
 """Two points of accuracy: what counts as the same."""
 ON_TO_LATE = Schedule.every(EVERY, steps=LATE, stop_at=LEARNED)
+
+
+def proxy_on(setting: Setting) -> Setting:
+    """The proxy of P3 2.3 with 256 numbers a word, batches of 128 pairs, Adam at 1e-3; measured ever more seldom."""
+    schedules = {
+        preset: Schedule(
+            steps=steps, evaluations=tuple(step for step in EVALUATIONS if step <= steps), checkpoint_every=steps
+        )
+        for preset, steps in PROXY_STEPS.items()
+    }
+
+    def spec(seed: int) -> RunSpec:
+        return setting.spec(seed).model_copy(update={"model": PairProxySpec()})
+
+    return Setting(f"proxy, {setting.name}", spec, by_preset(2, 20, 20), schedules)
 
 
 SETS = network_on(
@@ -43,6 +75,38 @@ SELECTIONS = network_on("40 of 60", SelectionsSpec(length=40, words=60), (1, 20,
 MANY = network_on("40 of 80", SelectionsSpec(length=40, words=80), (0, 20, 20), STEPS)
 NETWORKS = (SETS, PERMUTATIONS, SELECTIONS, MANY)
 PROXIES = {setting.name: proxy_on(setting) for setting in (SETS, PERMUTATIONS, SELECTIONS)}
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One seed of the proxy on a distribution whose words fall into ``sets`` sets, and what its table says."""
+
+    outcome: Outcome
+    sets: int
+    measured: SetMeasures
+
+    @property
+    def setting(self) -> str:
+        """The distribution's name."""
+        return self.outcome.setting
+
+    @property
+    def distribution(self) -> Distribution:
+        return task_of(self.outcome.spec).distribution.build()
+
+    @property
+    def chance(self) -> float:
+        """The share of output words whose own word would be the largest of its set by chance."""
+        return self.sets / self.distribution.words
+
+
+def read_fitted(outcome: Outcome, sets: int) -> Fitted:
+    """A trained proxy and what its table says, against its start."""
+    run = outcome.run.run
+    assert run is not None
+    tables = [run.fields(step) for step in (0, outcome.run.step)]
+    start, end = (np.stack([np.asarray(t[name], dtype=np.float64) for name in t.column_names], 1) for t in tables)
+    return Fitted(outcome, sets, measure_sets(start, end, sets))  # of theta (inputs, outputs)
 
 
 class Mixture(Experiment):
@@ -75,7 +139,7 @@ class Mixture(Experiment):
 
     def fitted(self, outcome: Outcome) -> Fitted:
         """What a proxy's table says, by the number of sets that the words of its distribution fall into."""
-        return proxies.read_fitted(outcome, sets=2 if outcome.setting == SETS.name else 1)
+        return read_fitted(outcome, sets=2 if outcome.setting == SETS.name else 1)
 
     # --- rules
 
@@ -122,8 +186,8 @@ class Mixture(Experiment):
         late = {"late_runs": [one.row(LATE) for one in self.late], "late_curves": curve_table(self.late)}
         return {
             "success": rate_table(self.networks, self.within),
-            "proxies": proxies.proxy_table(self.all_proxies),
-            "proxy_seeds": [proxies.seed_row(one) for one in self.all_proxies],
+            "proxies": proxy_table(self.all_proxies),
+            "proxy_seeds": [seed_row(one) for one in self.all_proxies],
             "proxy_curves": curve_table(one.outcome for one in self.all_proxies),
             **(late if self.late else {}),
         }
@@ -141,7 +205,7 @@ class Mixture(Experiment):
         drawn = {
             "curves": accuracy_curves(table, "Accuracy of every seed (Figure 2 middle, and its controls)"),
             "knowledge": pointing_curves(table),
-            "proxies": proxies.proxy_figure(self.all_proxies),
+            "proxies": proxy_figure(self.all_proxies),
             "proxy_curves": seed_curves(
                 curve_table(one.outcome for one in self.all_proxies),
                 "probe_accuracy",
@@ -156,7 +220,7 @@ class Mixture(Experiment):
 
     def summary(self) -> str:
         rates = rates_in_words(rate_table(self.networks, self.within), self.within)
-        words = proxies.proxies_in_words(proxies.proxy_table(self.all_proxies))
+        words = proxies_in_words(proxy_table(self.all_proxies))
         return " ".join([rates, *late_in_words(self.late), words])
 
     def notes(self) -> list[str]:
@@ -165,7 +229,7 @@ class Mixture(Experiment):
             "Networks are those of the experiment copying, whose runs on permutations of 40 and on 40 of 60 are "
             "shared.",
             f"The proxy: embeddings and output weights of 256 numbers from N(0, 1/256), batches of 128 pairs without "
-            f"their end symbols, Adam at 1e-3, {proxies.STEPS[self.order.preset]} updates.",
+            f"their end symbols, Adam at 1e-3, {PROXY_STEPS[self.order.preset]} updates.",
             "The probe theta(o|i) is a matter of two words, so it is read over all pairs of words of the vocabulary: a "
             "sequence of the mixture has words of one set only, and could not show that the sets are told apart.",
             "A random start alone makes the probe differ between words by about 6 % (256^-1/2) of its mean, and "
@@ -189,7 +253,7 @@ def late_in_words(late: Sequence[Outcome]) -> list[str]:
     steps = learned_steps(late, LATE)
     ends = [outcome.run.rows[-1] for outcome in late]
     accuracy, attention, probe = (
-        float(np.mean([row[name] for row in ends])) for name in ("accuracy", "attention_accuracy", "probe_accuracy")
+        mean(row[name] for row in ends) for name in ("accuracy", "attention_accuracy", "probe_accuracy")
     )
     when = f" (median step {np.median(steps):.0f})" if steps else ""
     return [
@@ -197,3 +261,73 @@ def late_in_words(late: Sequence[Outcome]) -> list[str]:
         f"their mean accuracy was {accuracy:.1%}, with attention at the right position in {attention:.1%} of the cases "
         f"and the probe largest there in {probe:.1%}."
     ]
+
+
+# --- proxies
+
+
+def proxy_table(fitted: Sequence[Fitted]) -> Table:
+    """A row for each distribution: what the proxy learned, mean over seeds."""
+    table = []
+    for name in dict.fromkeys(one.setting for one in fitted):
+        group = [one for one in fitted if one.setting == name]
+        seeds, first = [seed_row(one) for one in group], group[0]
+        row = {"setting": name, "seeds": len(group), "updates": first.outcome.run.step}
+        row |= {"least_loss": log(first.distribution.length), "chance": first.chance}  # each output word as likely
+        table.append(row | {key: mean(row[key] for row in seeds) for key in seeds[0] if key not in row})
+    return table
+
+
+def seed_row(one: Fitted) -> dict[str, Any]:
+    """What one seed of the proxy learned."""
+    row = {"setting": one.setting, "seed": one.outcome.seed, "loss": one.outcome.run.rows[-1]["loss"]}
+    return {**row, **vars(one.measured), "right": one.measured.right, "separation": one.measured.separation}
+
+
+def proxies_in_words(table: Table) -> str:
+    """What the proxies learned, as sentences."""
+    sentences = []
+    for row in table:
+        sentence = (
+            f"The proxy on {row['setting']}: an output word's own input word has the largest probe of its set in "
+            f"{row['top']:.1%} of the cases (chance {row['chance']:.1%}), and there it is {compared(row['right'])}. "
+            f"The random start scatters the probe by {row['spread_start']:.1%} of the mean of a set; training changed "
+            f"these differences between words by {row['reshaped']:.2%}."
+        )
+        if row["other_set"] is not None:
+            sentence += f" The probe is {row['set_mean']:.4f} at words of its set and {row['other_set']:.4f} at others."
+        sentences.append(sentence)
+    return " ".join(sentences)
+
+
+def compared(right: float) -> str:
+    """How the probe at the right word compares with the mean of its set, which it differs from by ``right`` of it."""
+    if right > 1:
+        return f"{1 + right:.0f} times the mean of its set"
+    return f"{abs(right):.1%} {'above' if right >= 0 else 'below'} the mean of its set"
+
+
+def proxy_figure(fitted: Sequence[Fitted]) -> alt.FacetChart:
+    """A dot for each seed: the trained proxy's probe at the right word, at others of its set, at those of the other."""
+    kinds = {"its own word": "own", "another word of its set": "same_set", "a word of the other set": "other_set"}
+    rows = [
+        {"setting": one.setting, "seed": one.outcome.seed, "input word": kind, "probe": max(value, SMALLEST)}
+        for one in fitted
+        for kind, field in kinds.items()
+        if (value := getattr(one.measured, field)) is not None
+    ]
+    word, axis = "input word, seen from an output word", alt.Axis(labelAngle=-30)
+    probe = alt.Y(
+        "probe:Q",
+        title="the proxy's probe, mean over output words",
+        scale=alt.Scale(type="log", domain=[SMALLEST, 1]),
+        axis=alt.Axis(values=[10.0**power for power in range(-6, 1)], format="~e"),
+    )
+    dots = alt.Chart().mark_point(filled=True, size=50, opacity=0.6).properties(width=230, height=220)
+    layer = dots.encode(
+        x=alt.X("input word:N", title=word, sort=list(kinds), axis=axis),
+        y=probe,
+        color=alt.Color("input word:N", legend=None, scale=alt.Scale(domain=list(kinds), range=list(COLOURS[:3]))),
+        tooltip=["seed:N", rounded("probe", ".5f")],
+    )
+    return panels(rows, layer=layer, title="What the trained proxy knows about pairs of words")

@@ -2,10 +2,10 @@
 
 A start of a single head is good or bad: it learns permutations within 200 updates or it does not, whatever the data
 seed. Networks of eight heads are put together from starts whose label is known, or from random ones. Which runs these
-are is in `heads`, tables and figures are in `report`.
+are, and how they are pruned, is in `heads`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,19 +13,16 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.multihead import heads, report
+from attnlab.experiments.multihead import heads
 from attnlab.experiments.multihead.heads import DATA_SEEDS, RELEASED, SAMPLES, SCALES, Group, Start, Variant, several
-from attnlab.families.copying.pruning import Pruned, prune
-from attnlab.families.registry import build_problem
+from attnlab.families.copying.success import WITHIN, first_learned
 from attnlab.lab.claims import Part, Verdict
-from attnlab.lab.copying import task_of
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
-from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned
+from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, median, rate_of, rates_in_words
 from attnlab.lab.rules import LEAST, all_of, between, higher, lower, missing, none_of, of_rate
-from attnlab.models.seq2seq import Seq2Seq
+from attnlab.pages.charts import COLOURS, INK, SIZE, curves, headed, hue, inline, panels, rounded, shares
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
-from attnlab.seeds import numpy_generator
 from attnlab.stats.bootstrap import bootstrap_difference, bootstrap_interval
 from attnlab.stats.geometric import Geometric, fit_geometric
 from attnlab.stats.rates import wilson
@@ -37,8 +34,6 @@ MARGIN = 0.02
 """Accuracies that differ by no more than this are the same."""
 FEWEST = 5
 """Fewest networks on each side when accuracies are compared."""
-SEQUENCES = 100
-"""Fresh sequences on which the best head is chosen, and as many others on which pruned networks are measured."""
 
 
 class Multihead(Experiment):
@@ -83,7 +78,7 @@ class Multihead(Experiment):
 
     def measure(self, runs: Runs) -> None:
         self.groups = [self.group(variant, runs) for variant in SAMPLES[self.order.preset]]
-        self.pruning = [row for group in self.groups for row in pruning_rows(group)]
+        self.pruning = [row for group in self.groups for row in heads.pruning_rows(group)]
 
     def group(self, variant: Variant, runs: Runs) -> Group:
         """What the runs of a variant say."""
@@ -167,9 +162,9 @@ class Multihead(Experiment):
     def tables(self) -> Mapping[str, Table]:
         pairs = [(group.name, *pair) for group in self.groups for pair in group.outcomes.items() if pair[1]]
         return {
-            "success": [report.success_row(*pair) for pair in pairs],
-            "failures": [row for group in self.groups for row in report.failure_rows(group)],
-            "heads": [report.head_row(group.name, start) for group in self.groups for start in group.starts],
+            "success": [success_row(*pair) for pair in pairs],
+            "failures": [row for group in self.groups for row in failure_rows(group)],
+            "heads": [head_row(group.name, start) for group in self.groups for start in group.starts],
             "pruning": self.pruning,
         }
 
@@ -187,16 +182,16 @@ class Multihead(Experiment):
     def figures(self) -> Figures:
         """The paper's curves, failure against the number of heads, and heads alone."""
         titles = {group.name: group.variant.title for group in self.groups}
-        drawn: dict[str, alt.TopLevelMixin] = {"curves": report.combination_curves(self.run_tables()["curves"], titles)}
+        drawn: dict[str, alt.TopLevelMixin] = {"curves": combination_curves(self.run_tables()["curves"], titles)}
         if failures := self.tables()["failures"]:
-            drawn["failures"] = report.failures_by_heads(failures, titles)
+            drawn["failures"] = failures_by_heads(failures, titles)
         if self.pruning:
-            drawn["pruning"] = report.heads_alone(self.pruning)
+            drawn["pruning"] = heads_alone(self.pruning)
         return drawn
 
     def summary(self) -> str:
         success = self.tables()["success"]
-        return " ".join(sentence for group in self.groups for sentence in report.in_words(group, success, self.pruning))
+        return " ".join(sentence for group in self.groups for sentence in in_words(group, success, self.pruning))
 
     def notes(self) -> list[str]:
         return [
@@ -262,36 +257,135 @@ def same(interval: tuple[float, float] | None) -> Verdict:
     return inside if inside == "holds" else "fails" if lower(interval, -MARGIN) == "holds" else "undecided"
 
 
-# --- pruning
+# --- tables and words
 
 
-def pruning_rows(group: Group) -> list[dict[str, Any]]:
-    """A row for each combination that learned, and has weights in the store, and each of its heads alone."""
+def success_row(variant: str, setting: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """How many networks learned, with a Wilson interval, and how soon."""
+    steps, n = learned_steps(outcomes), len(outcomes)
+    row = {"variant": variant, "setting": setting, "runs": n, "learned": len(steps)}
+    return {**row, **rate_of(len(steps), n), "median_step": median(steps)}
+
+
+def failure_rows(group: Group) -> list[dict[str, Any]]:
+    """Failures of networks with K random heads against the fitted law q^K."""
+    law = group.law
+    if law is None:
+        return []
     rows = []
-    for outcome in (*group.outcomes["one good"], *group.outcomes["all random"]):
-        if outcome.step is None or (one := prune_run(outcome)) is None:
-            continue
-        rows += [
-            {"variant": group.name, "setting": outcome.setting, "combination": outcome.seed, "head": k}
-            | {"good": outcome.setting == "one good" and k == len(one.alone) - 1}
-            | {"whole": one.whole, "alone": one.alone[k], "for_all": one.for_all[k], "best": k == one.best_head}
-            | {"best_accuracy": one.best, "best_for_all": one.best_for_all}
-            for k in range(len(one.alone))
-        ]
+    for k, (failed, n) in group.failures.items():
+        row = {"variant": group.name, "heads": k, "runs": n, "failed": failed, **rate_of(failed, n)}
+        fitted = {"fitted": law.q**k, "fitted_low": law.interval[0] ** k, "fitted_high": law.interval[1] ** k}
+        rows.append({**row, **fitted, "goodness": law.goodness})
     return rows
 
 
-def prune_run(outcome: Outcome) -> Pruned | None:
-    """The newest weights that the store has of a run, pruned to each of its heads; None where it has none."""
-    checkpoint = None if outcome.run.run is None else outcome.run.run.latest()
-    if checkpoint is None:
-        return None
-    spec, task = outcome.spec, task_of(outcome.spec).build()
-    assert spec is not None
-    network = build_problem(spec).model
-    assert isinstance(network, Seq2Seq)
-    network.load_state_dict(
-        {name.removeprefix("model."): value for name, value in checkpoint.tensors.items() if name.startswith("model.")}
+def head_row(variant: str, start: Start) -> dict[str, Any]:
+    """What is known of one start; a label counts where the start was trained on all three data seeds."""
+    labels = (start.label, start.released_label) if start.confirmed else (None, None)
+    row: dict[str, Any] = {"variant": variant, "head": start.head, "confirmed": start.confirmed}
+    row |= {"label": labels[0], "released_label": labels[1]}
+    for seed in DATA_SEEDS:
+        run = start.runs.get(seed)
+        row[f"step_{seed}"] = run and first_learned(run.rows)
+        row[f"last_accuracy_{seed}"] = run and run.rows[-1]["accuracy"]
+        row[f"run_{seed}"] = run and run.id
+    return row
+
+
+def in_words(group: Group, success: Table, pruning: Table) -> Iterator[str]:
+    """A variant in plain sentences."""
+    confirmed = [start for start in group.starts if start.confirmed]
+    alike = sum(start.label != "mixed" for start in confirmed)
+    released = sum(start.released_label == "bad" for start in confirmed)
+    bad = sum(start.label == "bad" for start in confirmed)
+    yield (
+        f"{group.variant.title[0].upper()}{group.variant.title[1:]}. {len(group.starts)} heads were screened and "
+        f"{len(confirmed)} confirmed; {alike} of these do the same on all three data seeds. {bad} are bad; by the "
+        f"released rule (accuracy below 0.6) {released} are."
     )
-    purposes = ("choosing", "measuring")
-    return prune(network, *(task.batch(SEQUENCES, numpy_generator(spec.data_seed, "pruning", one)) for one in purposes))
+    for row in success:
+        if row["variant"] == group.name:
+            yield rates_in_words([row], what="networks learned")
+    if group.law is not None and len(group.failures) > 1:
+        yield (
+            f"Failures with K random heads fit q^K with q = {group.law.q:.2f} ({group.law.interval[0]:.2f} to "
+            f"{group.law.interval[1]:.2f}); goodness of fit p = {group.law.goodness:.2g}."
+        )
+    best = [row for row in pruning if row["variant"] == group.name and row["best"]]
+    if best:
+        yield (
+            f"{len(best)} networks that have learned, pruned to their best head: mean accuracy "
+            f"{np.mean([row['best_accuracy'] for row in best]):.2f} against "
+            f"{np.mean([row['whole'] for row in best]):.2f} whole."
+        )
+    if right := [row for row in best if row["setting"] == "one good"]:
+        count = sum(row["good"] for row in right)
+        yield f"The best head is the one that started good in {count} of {len(right)} of them."
+
+
+# --- figures
+
+
+def combination_curves(rows: Table, titles: Mapping[str, str]) -> alt.TopLevelMixin:
+    """Accuracy of every combination, in the axes and colours of the paper's Figure 2 right, a panel a variant."""
+    shown = [
+        {"variant": titles[row["variant"]], "scenario": row["setting"], "combination": row["seed"]}
+        | {name: row[name] for name in ("step", "accuracy")}
+        for row in rows
+        if row["setting"] in heads.SCENARIOS and row["step"] <= WITHIN
+    ]
+    layer = curves(y="accuracy", group="combination", y_title="token accuracy")
+    layer = layer.encode(color=hue("scenario", COLOURS[:3], domain=heads.SCENARIOS))
+    return panels(shown, column="variant", layer=layer, title="Accuracy of every combination of heads")
+
+
+def failures_by_heads(rows: Table, titles: Mapping[str, str]) -> alt.TopLevelMixin:
+    """How many networks of K random heads fail, with 95 % intervals, and the fitted law q^K with its own."""
+    shown = [{**row, "variant": titles[row["variant"]]} for row in rows]
+    for row in rows:
+        if row["heads"] == 1:  # where the law gives q itself, and its interval
+            law = {name: row[name] for name in ("fitted", "fitted_low", "fitted_high")}
+            most = max(other["heads"] for other in rows if other["variant"] == row["variant"])
+            shown += [
+                {"variant": titles[row["variant"]], "heads": k, **{name: value**k for name, value in law.items()}}
+                for k in np.arange(1, most, 0.25).tolist()
+            ]
+    scale, axis = alt.Scale(domainMin=0), alt.Axis(tickMinStep=1)
+    base = alt.Chart().encode(x=alt.X("heads:Q", title="random heads K", scale=scale, axis=axis))
+    band = base.mark_area(opacity=0.2, color=COLOURS[1])
+    points = base.mark_point(filled=True, size=60, color=COLOURS[0])
+    layers = alt.layer(
+        band.encode(y=shares("fitted_low", "share of networks that fail"), y2="fitted_high:Q"),
+        base.mark_line(color=COLOURS[1]).encode(y="fitted:Q"),
+        base.mark_rule(color=COLOURS[0]).encode(y="low:Q", y2="high:Q"),
+        points.encode(y="rate:Q", tooltip=["heads:Q", "failed:Q", "runs:Q", "fitted:Q"]),
+        data=inline(shown),
+    )
+    column = alt.Column("variant:N", title=None, header=alt.Header(labelFontSize=12))
+    title = "Failures within 200 updates (points) and the law q^K (line)"
+    return headed(layers.properties(**SIZE).facet(column=column), title)
+
+
+def heads_alone(rows: Table) -> alt.TopLevelMixin:
+    """Accuracy of trained networks whole, with their best head alone, and with any other of their heads alone."""
+    order = ["all heads", "best head alone", "any other head alone"]
+    shown = []
+    for row in rows:
+        other = max(row["alone"], row["for_all"])
+        values = (row["whole"], row["best_accuracy"], None) if row["best"] else (None, None, other)
+        of_row = {"panel": f"{row['variant']}, {row['setting']}", "combination": row["combination"]}
+        shown += [
+            {**of_row, "what": what, "accuracy": value}
+            for what, value in zip(order, values, strict=True)
+            if value is not None
+        ]
+    ticks = alt.Chart().mark_tick(thickness=1.5, opacity=0.6).properties(**SIZE)
+    layer = ticks.encode(
+        x=alt.X("what:N", title=None, sort=order, axis=alt.Axis(labelAngle=-30)),
+        y=shares("accuracy", "token accuracy"),
+        color=alt.Color("what:N", legend=None, scale=alt.Scale(domain=order, range=[INK, *COLOURS[:2]])),
+        tooltip=["combination:Q", "what:N", rounded("accuracy")],
+    )
+    title = "Trained networks pruned to one head, without more training"
+    return panels(shown, column="panel", layer=layer, title=title)

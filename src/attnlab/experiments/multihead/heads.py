@@ -6,13 +6,17 @@ more of them can be screened at any time: the runs that are there stay what they
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from attnlab.families.copying import starts
+from attnlab.families.copying.pruning import Pruned, prune
 from attnlab.families.copying.spec import CopyingSpec, PermutationsSpec, Seq2SeqSpec
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN, first_learned
+from attnlab.families.registry import build_problem
+from attnlab.lab.copying import task_of
 from attnlab.lab.experiment import Order, by_preset
 from attnlab.lab.outcomes import Outcome
+from attnlab.models.seq2seq import Seq2Seq
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.optimisers import AdamSpec
@@ -27,6 +31,8 @@ DATA_SEEDS = (0, 1, 2)
 """A start is screened on the first and confirmed on the others."""
 ROUND = 10
 """Heads screened at once when those so far do not hold enough good and bad ones."""
+SEQUENCES = 100
+"""Fresh sequences on which the best head is chosen, and as many others on which pruned networks are measured."""
 RELEASED_STEP, RELEASED_BAD = 190, 0.6
 """The released code calls a start bad whose accuracy at its last evaluation is below this on every data seed."""
 
@@ -272,3 +278,38 @@ class Group:
         together = [outcome for outcome in self.outcomes["all random"] if outcome.step is not None]
         good, random = ([one.at(WITHIN, "accuracy") for one in group] for group in (alone, together))
         return [one for one in good if one is not None], [one for one in random if one is not None]
+
+
+# --- pruning
+
+
+def pruning_rows(group: Group) -> list[dict[str, Any]]:
+    """A row for each combination that learned, and has weights in the store, and each of its heads alone."""
+    rows = []
+    for outcome in (*group.outcomes["one good"], *group.outcomes["all random"]):
+        if outcome.step is None or (one := prune_run(outcome)) is None:
+            continue
+        rows += [
+            {"variant": group.name, "setting": outcome.setting, "combination": outcome.seed, "head": k}
+            | {"good": outcome.setting == "one good" and k == len(one.alone) - 1}
+            | {"whole": one.whole, "alone": one.alone[k], "for_all": one.for_all[k], "best": k == one.best_head}
+            | {"best_accuracy": one.best, "best_for_all": one.best_for_all}
+            for k in range(len(one.alone))
+        ]
+    return rows
+
+
+def prune_run(outcome: Outcome) -> Pruned | None:
+    """The newest weights that the store has of a run, pruned to each of its heads; None where it has none."""
+    checkpoint = None if outcome.run.run is None else outcome.run.run.latest()
+    if checkpoint is None:
+        return None
+    spec, task = outcome.spec, task_of(outcome.spec).build()
+    assert spec is not None
+    network = build_problem(spec).model
+    assert isinstance(network, Seq2Seq)
+    network.load_state_dict(
+        {name.removeprefix("model."): value for name, value in checkpoint.tensors.items() if name.startswith("model.")}
+    )
+    purposes = ("choosing", "measuring")
+    return prune(network, *(task.batch(SEQUENCES, numpy_generator(spec.data_seed, "pruning", one)) for one in purposes))
