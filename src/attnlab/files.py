@@ -4,12 +4,15 @@ A *sealed* file carries the sha256 of its own bytes, taken with zeros where the 
 anywhere is noticed, and no second file has to be kept in step with the first.
 """
 
+import ctypes
 import errno
 import hashlib
 import json
 import math
 import os
 import re
+import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -220,3 +223,36 @@ def write_atomically(path: Path, data: bytes) -> None:
             with suppress(OSError):
                 temporary.unlink()
             raise
+
+
+def replace_folder(fresh: Path, folder: Path) -> None:
+    """Put the folder ``fresh`` at ``folder``; what was there before is then at ``fresh``, or gone.
+
+    Where the system can exchange two names, whoever reads, and whatever is killed, finds the old folder or the new
+    one. Elsewhere the old one is aside for a moment, where `recover_folder` finds it.
+    """
+    if not folder.exists() or not _exchanged(fresh, folder):
+        aside = folder.with_name(OLD + folder.name)
+        try:
+            if folder.exists():
+                move(folder, aside)
+            move(fresh, folder)
+        finally:
+            recover_folder(folder)
+
+
+def recover_folder(folder: Path) -> None:
+    """Bring back what a killed `replace_folder` has put aside, or remove it if it was replaced."""
+    aside = folder.with_name(OLD + folder.name)
+    if aside.exists() and not folder.exists():
+        move(aside, folder)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether the two names were exchanged, in one step; not every system and file system can."""
+    if sys.platform != "linux":
+        return False
+    here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+    renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
+    return renameat2 is not None and renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0

@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from inspect import getsource
@@ -15,13 +16,15 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from attnlab.errors import UsageError
-from attnlab.files import explained
+from attnlab.files import explained, recover_folder, replace_folder
 from attnlab.lab.claims import Finding, Preset, first_mistake, load_claims
 from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages import charts
 from attnlab.runs.environment import environment
 
 RULES = "attnlab.lab.rules"
+WRITING, LEFT_OVER = ".writing-", 3600
+"""How the folder is called in which a result is being written, and after how many seconds it is a killed process's."""
 LARGEST = 64_000_000
 """Bytes of the largest ``result.json`` that is read."""
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
@@ -47,7 +50,11 @@ def write_result(
     """
     with explained(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-    with explained(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as temporary:
+        recover_folder(folder)
+        for left in folder.parent.glob(f"{WRITING}*"):
+            if time.time() - left.stat().st_mtime > LEFT_OVER:
+                shutil.rmtree(left, ignore_errors=True)
+    with explained(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=WRITING) as temporary:
         fresh = Path(temporary) / folder.name
         (fresh / "tables").mkdir(parents=True)
         (fresh / "figures").mkdir()
@@ -75,9 +82,7 @@ def write_result(
         }
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
         (fresh / "result.json").write_text(text + "\n", encoding="utf-8")
-        if folder.exists():
-            shutil.move(folder, Path(temporary) / "before")
-        shutil.move(fresh, folder)
+        replace_folder(fresh, folder)
     return folder
 
 
