@@ -36,10 +36,13 @@ def forecast(
     as_json: JsonOption = False,
 ) -> None:
     """Say from data alone whether attention has a reason to learn which word comes from which. Trains nothing."""
+    from attnlab.files import check_outputs
     from attnlab.theory.forecast import forecast
 
     if (file is None) == (source is None and target is None) or (source is None) != (target is None):
         raise UsageError("Name either a FILE of labelled texts, or a parallel corpus by --source and --target.")
+    if out is not None:
+        check_outputs([out / name for name in ("forecast.html", "forecast.json")], [file, source, target])
     if file is not None:
         from attnlab.data.texts import read_texts
 
