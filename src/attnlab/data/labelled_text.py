@@ -29,7 +29,7 @@ from attnlab.seeds import numpy_generator
 CORPORA = tuple(KNOWN)
 MOST_VALID = 4000
 """Validation examples at most, as in the paper; more are drawn from with a fixed seed."""
-RULES = 2
+RULES = 3
 """Raised whenever the same files give other data or notes than before: cached data of other rules is not read."""
 
 Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
