@@ -26,7 +26,7 @@ SHOWN = 8
 def forecast(
     file: Annotated[
         Path | None,
-        Argument(help="Labelled texts: .csv, .tsv, .jsonl (also .gz, .xz) or .parquet.", show_default=False),
+        Argument(help="Labelled texts: .csv, .tsv, .json, .jsonl (also .gz, .xz) or .parquet.", show_default=False),
     ] = None,
     text: Annotated[str, _labelled(help="The column of FILE that holds the texts.")] = "text",
     label: Annotated[str, _labelled(help="The column of FILE that holds the labels.")] = "label",

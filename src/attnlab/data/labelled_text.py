@@ -136,7 +136,7 @@ def load_file(
     vocabulary: VocabularyRule = "text",
     root: Path | None = None,
 ) -> Corpus:
-    """Texts and labels of one's own, of two or more classes: CSV, TSV, JSON lines or Parquet.
+    """Texts and labels of one's own, of two or more classes: CSV, TSV, JSON (lines) or Parquet.
 
     ``groups``: which labels make which class, as ``"1,2=neg 4,5=pos"`` or as a mapping from label to class; others are
     left out. ``valid``: another file to validate on; without it a fifth of each class is held out. ``longest``: texts

@@ -1,8 +1,8 @@
 """A user's labelled texts from one file, as a forecast takes them.
 
 A label is the one output word of its text (P3 2.4), so labelled texts are sentence pairs. Texts are lower-cased and cut
-at everything that is no letter, mark, digit or apostrophe. A row whose text has no word, or whose label is missing (empty or ``nan``),
-is left out, and the notes say which; rows are counted from 1 without the header.
+at everything that is no letter, mark, digit or apostrophe. A row whose text has no word, or whose label is missing
+(empty or ``nan``), is left out, and the notes say which; rows are counted from 1 without the header.
 """
 
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ class LabelledTexts:
 def read_texts(
     path: str | Path, *, text: str = "text", label: str = "label", map: str | Mapping[str, str] | None = None
 ) -> LabelledTexts:
-    """The texts in column ``text`` and their labels in column ``label`` of a .csv, .tsv, .jsonl or .parquet file.
+    """The texts in column ``text`` and their labels in column ``label`` of a .csv, .tsv, .json(l) or .parquet file.
 
     All but Parquet may be packed (.gz, .xz). ``map`` says which labels make which class, as ``"1,2=neg 4,5=pos"`` or as
     a dictionary; rows with other labels are left out.
