@@ -14,7 +14,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -59,6 +59,53 @@ def check_run_id(name: str) -> str:
             "a digit, and no device name of Windows such as 'con'."
         )
     return name
+
+
+def check_outputs(outputs: Sequence[Path | None], inputs: Sequence[Path | None] = ()) -> None:
+    """Refuse, before any work, files that could not be written after it or would replace what they must not.
+
+    Those are devices, folders, one of the ``inputs``, one file for two outputs, and places where nothing can be put.
+    """
+    wanted = [path for path in outputs if path is not None]
+    for place, path in enumerate(wanted):
+        try:
+            _check_place(path)
+            for others, what in ((inputs, "it is read, too"), (wanted[:place], "it is named for two outputs")):
+                if any(other is not None and _same(path, other) for other in others):
+                    raise UsageError(f"{path} cannot be written: {what}; name another file.")
+        except OSError as fault:
+            raise UsageError(f"{path} cannot be written: {fault.strerror or fault}.") from None
+
+
+def _check_place(path: Path) -> None:
+    check_no_device(path)
+    if path.is_dir():
+        raise UsageError(f"{path} cannot be written: it is a folder; name a file.")
+    missing, folder = [path.name], path.parent
+    while not folder.exists():
+        missing.append(folder.name)
+        folder = folder.parent
+    if not folder.is_dir():
+        raise UsageError(f"{path} cannot be written: {folder} is a file, and a folder is needed there.")
+    for name in (NEW + path.name, *missing):
+        with suppress(FileNotFoundError):
+            os.lstat(folder / name)  # an OSError if the name is too long
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"{path} cannot be written: the folder {folder.absolute()} may not be written to.")
+
+
+def _same(one: Path, other: Path) -> bool:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
+
+
+def check_no_device(path: Path) -> None:
+    """Refuse a device, a pipe, or a link of the system's to one: renaming a file onto it would take it away."""
+    place = path.parent.resolve() / path.name
+    standard = place.is_symlink() and place.parts[1] in ("dev", "proc")  # /dev/stdout, wherever it leads
+    if standard or (path.exists() and not path.is_file() and not path.is_dir()):
+        raise UsageError(f"{path} cannot be written: it is a device or a pipe; name a file.")
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------------
@@ -214,6 +261,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Put ``data`` at ``path``: whoever reads, and whatever is killed, finds the old bytes or the new ones."""
     temporary = path.with_name(NEW + path.name)
     with explained(path):
+        check_no_device(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_through(temporary, data)

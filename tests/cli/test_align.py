@@ -114,12 +114,50 @@ def test_a_mistake_is_told_and_nothing_is_written(words, told, folder, monkeypat
     assert sorted(folder.iterdir()) == before
 
 
-def test_an_output_that_cannot_be_written_is_told(folder):
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["both", "--out", "taken"], "taken cannot be written: it is a folder"),
+        (["both", "--out", "both"], "both cannot be written: it is read, too"),
+        (["--source", "de", "--target", "en", "--out", "taken/../de"], "de cannot be written: it is read, too"),
+        (["--source", "de", "--target", "en", "--out", "hard"], "hard cannot be written: it is read, too"),
+        (["both", "--gold", "gold", "--out", "gold"], "gold cannot be written: it is read, too"),
+        (["both", "--table", "t.parquet", "--table-out", "t.parquet"], "t.parquet cannot be written: it is read, too"),
+        (["both", "--out", "new.tsv", "--table-out", "new.tsv"], "new.tsv cannot be written: it is named for two"),
+        (["both", "--out", "pipe"], "pipe cannot be written: it is a device or a pipe"),
+        (["both", "--out", "null"], "null cannot be written: it is a device or a pipe"),
+        (["both", "--table-out", "both/t.tsv"], "both/t.tsv cannot be written: both is a file"),
+        (["both", "--out", "n" * 252], "n cannot be written: File name too long"),
+        (["both", "--out", f"folder/{'n' * 300}/links"], "/links cannot be written: File name too long"),
+    ],
+)
+def test_an_output_that_would_destroy_something_is_refused_before_anything_is_read(
+    words, why, folder, monkeypatch, capsys
+):
+    os.link(folder / "de", folder / "hard")
+    os.mkfifo(folder / "pipe")
+    (folder / "null").symlink_to("/dev/null")
     (folder / "taken").mkdir()
-    got = run("both", "--out", "taken", cwd=folder)
-    assert got.returncode == 1
-    assert "taken could not be written" in got.stderr
-    assert list((folder / "taken").iterdir()) == []
+    (folder / "t.parquet").write_bytes(b"")
+    before = {path.name: path.is_file() and path.read_bytes() for path in folder.iterdir()}
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["attnlab", "align", *words])
+    with pytest.raises(SystemExit) as left:
+        main()
+    error = capsys.readouterr().err
+    assert (left.value.code, error.count("\n")) == (2, 1), error
+    assert why in error
+    assert {path.name: path.is_file() and path.read_bytes() for path in folder.iterdir()} == before
+    assert (folder / "pipe").is_fifo() and (folder / "null").is_symlink()
+
+
+def test_the_link_to_standard_output_is_refused_even_where_it_leads_to_a_file(folder):
+    with (folder / "printed").open("w") as file:
+        words = [sys.executable, "-m", "attnlab", "align", "both", "--out", "/dev/stdout"]
+        got = subprocess.run(words, cwd=folder, stdout=file, stderr=subprocess.PIPE, text=True)
+    assert (got.returncode, (folder / "printed").read_text()) == (2, "")
+    assert got.stderr == "error: /dev/stdout cannot be written: it is a device or a pipe; name a file.\n"
+    assert Path("/dev/stdout").is_symlink()
 
 
 def test_help_needs_no_torch(tmp_path):

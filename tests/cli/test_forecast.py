@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from itertools import permutations
@@ -121,6 +122,38 @@ def test_a_mistake_ends_with_code_2_and_no_traceback(tmp_path):
     got = run("forecast", "nothing.csv", cwd=tmp_path)
     assert (got.returncode, got.stdout) == (2, "")
     assert got.stderr == "error: There is no file nothing.csv.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["forecast", "a.csv", "--out", "a.csv"], "a.csv is a file, and a folder is needed there"),
+        (["forecast", "forecast.json", "--out", "."], "forecast.json cannot be written: it is read, too"),
+        (["forecast", "a.csv", "--out", "n" * 300], "File name too long"),
+        (["demo", "--out", "taken"], "taken cannot be written: it is a folder"),
+        (["demo", "--out", "a.csv/page.html"], "a.csv is a file, and a folder is needed there"),
+        (["demo", "--out", "pages", "--store", "pages"], "pages cannot be written: it is read, too"),
+        (["run", "copying", "--out", "a.csv"], "a.csv is a file, and a folder is needed there"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch, words, why):
+    for name in ("a.csv", "forecast.json"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    (tmp_path / "taken").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.chdir(tmp_path)
+    error = CliRunner().invoke(app, words).exception
+    assert isinstance(error, UsageError), error
+    assert why in str(error) and "\n" not in str(error)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_saved_forecast_does_not_replace_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    words = [[str(w) for w in order] for order in permutations(range(4))]
+    with pytest.raises(UsageError, match=r"pipe\.json cannot be written: it is a device or a pipe"):
+        attnlab.forecast(attnlab.SentencePairs.from_tokens(words, words)).save(tmp_path / "pipe.json")
+    assert [path.is_fifo() for path in tmp_path.iterdir()] == [True]
 
 
 def test_the_python_name_is_there():

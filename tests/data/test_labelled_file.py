@@ -50,13 +50,38 @@ def as_jsonl(path):
     path.write_bytes("\n".join(lines).encode())
 
 
+def as_json(path):
+    path.write_text(json.dumps([{"text": text or None, "label": label} for text, label in ROWS], indent=1))
+
+
+def as_csv_with(sign):
+    def write(path):
+        quoted = "".join(f'7{sign}"{text}"{sign}"{label}"\n' for text, label in ROWS)
+        path.write_text(f"id{sign}text{sign}label\n{quoted}", encoding="utf-8")
+
+    return write
+
+
 def as_parquet(path):
     texts, labels = zip(*ROWS, strict=True)
     parquet.write_table(pa.table({"text": pa.array(texts), "label": pa.array(labels).dictionary_encode()}), path)
 
 
 @pytest.mark.parametrize(
-    ("name", "write"), [("a.csv", as_csv), ("a.b.tsv", as_tsv), ("a.jsonl", as_jsonl), ("a.PARQUET", as_parquet)]
+    ("name", "write"),
+    [
+        ("a.csv", as_csv),
+        ("semicolons.csv", as_csv_with(";")),
+        ("bars.csv", as_csv_with("|")),
+        ("tabs.csv", as_csv_with("\t")),
+        ("commas.tsv", as_csv_with(",")),
+        ("semicolons.tsv", as_csv_with(";")),
+        ("a.b.tsv", as_tsv),
+        ("a.json", as_json),
+        ("lines.json", as_jsonl),
+        ("a.jsonl", as_jsonl),
+        ("a.PARQUET", as_parquet),
+    ],
 )
 def test_every_format_gives_the_same_texts(tmp_path, name, write):
     path = tmp_path / name
@@ -152,6 +177,22 @@ def test_any_text_survives_a_round_trip(tmp_path_factory, rows):
         ("a.jsonl", b"[1]\n", "line 1 is no JSON object"),
         ("a.jsonl", b'{"text": ["a"], "label": 1}\n', "'text' is a list"),
         ("a.jsonl", b'{"text": "a", "label": 1}\n{"text": "b"}\n', "line 2 has no column 'label'"),
+        ("a.csv", b"text;label\nyes; and no;1\n", "line 2 has 3 columns; .* A value with a semicolon in it stands in"),
+        ("a.csv", b'text|label\n"open|1\n', "line 2: the quotation mark that opens a value there is never closed"),
+        ("a.csv", b'text|label\n"a" b|1\n', "is not followed by a vertical bar or a new line"),
+        ("a.csv", b"review;stars\nx;1\n", "no column 'text'; its columns are 'review', 'stars'"),
+        ("a.json", b'[{"text": "a", "label": 1}, 3]', "record 2 is no JSON object such as"),
+        ("a.json", b'[{"text": "a", "label": 1}, {"text": "b"}]', "record 2 has no column 'label'"),
+        ("a.json", b'[{"text": {}, "label": 1}]', "record 1: 'text' is an object; a text or number is needed"),
+        ("a.json", b'[{"text": "a", "label": 1},\n]', r"a\.json is not JSON \("),
+        (
+            "a.json",
+            b'{\n"data": []}',
+            r"line 1 is not JSON .* A \.json file is an array of objects, or has an object on",
+        ),
+        ("a.json", b"[]", "is empty"),
+        ("a.json", b"[" * 100_000, r"a\.json is nested too deeply"),
+        ("a.jsonl", b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", r"a\.jsonl, line 1 is nested too deeply"),
         ("a.parquet", b"PAR1 no more", "no whole Parquet file"),
         ("a.xlsx", b"", "must end with one of .csv, .tsv"),
         ("a.parquet.gz", b"", "must end with one of"),
@@ -171,7 +212,12 @@ def test_missing_files_lists_and_one_column_for_both(tmp_path):
         with pytest.raises(UsageError, match="There is no file"):
             read_texts(tmp_path / name)
     parquet.write_table(pa.table({"text": [["a"]], "label": ["x"]}), tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match="must hold texts or numbers"):
+    with pytest.raises(
+        UsageError, match=r"the column 'text' has the type list<.*string>; it must hold texts or numbers"
+    ):
+        read_texts(tmp_path / "a.parquet")
+    parquet.write_table(pa.table({"text": ["a"], "label": [b"\xff"]}), tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match="the column 'label' has the type binary; it must hold"):
         read_texts(tmp_path / "a.parquet")
     with pytest.raises(UsageError, match="cannot both be the column 'x'"):
         read_texts(tmp_path / "a.csv", text="x", label="x")

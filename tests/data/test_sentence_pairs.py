@@ -1,5 +1,6 @@
 """Parallel corpora as files: every form they come in, and every way in which they are broken."""
 
+import bz2
 import gzip
 import lzma
 import warnings
@@ -107,8 +108,41 @@ def test_an_empty_corpus_is_told(text, write):
 def test_wrong_encoding_is_named_by_file_and_line(write):
     with pytest.raises(UsageError, match=r"a, line 3 is not UTF-8 \(byte 0xe9\)"):
         read_utf8(write("a", "eins\nzwei\nété".encode("latin1")))
-    with pytest.raises(UsageError, match="b, line 1 is not UTF-8"):
+    with pytest.raises(UsageError, match="b is text in UTF-16; convert it"):
         read_utf8(write("b", "words".encode("utf-16")))
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        ("words".encode("utf-16"), "is text in UTF-16; convert it with `iconv -f utf-16 -t utf-8`"),
+        ("words".encode("utf-16-le"), "looks like text in UTF-16"),
+        ("words".encode("utf-16-be"), "looks like text in UTF-16"),
+        ("words".encode("utf-32"), "is text in UTF-32"),
+        (gzip.compress(b"words\n"), r"is packed by gzip; unpack it, or let its name end with \.gz"),
+        (lzma.compress(b"words\n"), "is packed by xz"),
+        (bz2.compress(b"words\n"), "is packed by bzip2"),
+        (b"PK\x03\x04\x14\0\0\0", "is a zip archive or an office document"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "is a picture"),
+        (b"\xff\xd8\xff\xe0", "is a picture"),
+        (b"%PDF-1.7\n", "is a PDF document"),
+        (b"PAR1\x15\x04", r"is a Parquet table; .* ends with \.parquet"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a.json", "a.jsonl", "a.txt.gz", "a.csv.xz"])
+def test_what_is_no_text_is_known_by_its_first_bytes(name, data, kind, write):
+    packed = {".gz": gzip.compress, ".xz": lzma.compress}.get(name[-3:], bytes)(data)
+    with pytest.raises(UsageError, match=rf"{name} {kind}") as refused:
+        read_pairs(write(name, packed))
+    assert "\n" not in str(refused.value)
+    assert str(refused.value).count(". ") == 0
+
+
+def test_a_device_is_never_read(tmp_path):
+    (tmp_path / "a.csv").symlink_to("/dev/zero")
+    for path in ("/dev/zero", tmp_path / "a.csv"):
+        with pytest.raises(UsageError, match="is a device; a text file is needed"):
+            read_pairs(path)
 
 
 @pytest.mark.parametrize(

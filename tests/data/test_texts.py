@@ -1,7 +1,13 @@
 """Labelled texts of one's own: the map of labels, and what the notes say."""
 
-import pytest
+import json
+import math
 
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from attnlab.data.labelled_text import load_file
 from attnlab.data.texts import read_texts
 from attnlab.errors import UsageError
 
@@ -50,3 +56,37 @@ def test_nothing_left_is_said(tmp_path):
     (tmp_path / "a.csv").write_text("text,label\n,1\n,2\ngood,3\n")
     with pytest.raises(UsageError, match="no row with words in its text and a label"):
         read_texts(tmp_path / "a.csv", map="1=neg 2=pos")
+
+
+def missing_in_csv(path):
+    path.write_text("text,label\n" + "good,1\nbad,0\n" * 6 + "so,nan\nso,NaN\nso, \nso,\n", encoding="utf-8")
+
+
+def missing_in_json(path):
+    rows = [("good", 1), ("bad", 0)] * 6 + [("so", label) for label in (math.nan, "NaN", None, "")]
+    path.write_text("".join(json.dumps({"text": t, "label": x}) + "\n" for t, x in rows), encoding="utf-8")
+
+
+def missing_in_parquet(path):
+    labels = pa.array([1.0, 0.0] * 6 + [math.nan, None, math.nan, None])
+    parquet.write_table(pa.table({"text": ["good", "bad"] * 6 + ["so"] * 4, "label": labels}), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"), [("a.csv", missing_in_csv), ("a.jsonl", missing_in_json), ("a.parquet", missing_in_parquet)]
+)
+def test_a_missing_label_is_counted_and_no_class(tmp_path, name, write):
+    write(tmp_path / name)
+    texts, corpus = read_texts(tmp_path / name), load_file(tmp_path / name)
+    assert (len(texts.pairs.target_words), texts.left_out) == (2, (13, 14, 15, 16))
+    assert len(corpus.classes) == 2
+    assert corpus.notes[0] == f"{name}: 4 rows without a label are left out (rows 13, 14, 15, 16)."
+
+
+def test_nearly_as_many_labels_as_rows_are_no_classes(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\n" + "".join(f"some words,{n or 1}\n" for n in range(40)), encoding="utf-8")
+    why = "39 different labels in 40 rows look like ids or measurements, not like classes"
+    assert read_texts(path).notes == (f"a.csv: {why}; is another column meant?",)
+    with pytest.raises(UsageError, match=rf"a\.csv: {why}; name another column than 'label'"):
+        load_file(path)

@@ -136,7 +136,7 @@ def test_the_table_as_tsv():
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({"source": ["a"], "target": ["x"]}, "has the columns source, target"),
+        ({"source": ["a"], "target": ["x"]}, r"has the columns source \(large_string\), target"),
         ({"source": ["a"], "target": [None], "forward": [1.0]}, "columns"),
         ({"source": ["a"], "target": ["x"], "forward": ["1"]}, "columns"),
         ({"source": ["a"], "target": ["x"], "forward": [-1.0]}, "negative"),

@@ -61,7 +61,7 @@ def align(
     Links go to standard output, as fast_align prints them, or to --out; all else goes to standard error.
     """
     from attnlab.data.conventions import Conventions
-    from attnlab.files import write_atomically
+    from attnlab.files import check_outputs, write_atomically
     from attnlab.theory.aligner import align, apply, pharaoh
     from attnlab.theory.alignment import read_gold
     from attnlab.theory.lexicon import check_form, read_lexicon
@@ -75,6 +75,7 @@ def align(
     if split_contractions not in (None, "source", "target"):
         raise UsageError(f"--split-contractions names the French side, source or target, not {split_contractions!r}.")
     forms = [check_form(path) for path in table_out or []]
+    check_outputs([out, *(table_out or [])], [file, source, target, table, gold, gold_source, gold_target])
     rules = [Conventions(lower, strip_accents, tokenise, split_contractions == side) for side in ("source", "target")]
     links = None if gold is None else read_gold(gold)
     lexicon = None if table is None else read_lexicon(table)

@@ -21,6 +21,7 @@ def demo(
     """Train six small networks and see why an easier task can be harder to learn (a few minutes on two cores)."""
     from attnlab.experiments.copying.demo import story_of
     from attnlab.experiments.copying.experiment import PERMUTATIONS, SELECTIONS
+    from attnlab.files import check_outputs
     from attnlab.lab.conduct import train_all
     from attnlab.lab.outcomes import Outcome, Runs
     from attnlab.pages.page import write_page
@@ -28,6 +29,7 @@ def demo(
     from attnlab.runs.progress import watching
     from attnlab.runs.store import RunStore
 
+    check_outputs([out], [store])
     engine = LocalEngine(workers(jobs), check_device(settings.device))
     screen = console()
     screen.print("Two ways to learn copying, three networks each. Which is easier: 40 of 60 words, or all of 40?")

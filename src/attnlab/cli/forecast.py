@@ -26,7 +26,7 @@ SHOWN = 8
 def forecast(
     file: Annotated[
         Path | None,
-        Argument(help="Labelled texts: .csv, .tsv, .jsonl (also .gz, .xz) or .parquet.", show_default=False),
+        Argument(help="Labelled texts: .csv, .tsv, .json, .jsonl (also .gz, .xz) or .parquet.", show_default=False),
     ] = None,
     text: Annotated[str, _labelled(help="The column of FILE that holds the texts.")] = "text",
     label: Annotated[str, _labelled(help="The column of FILE that holds the labels.")] = "label",
@@ -36,10 +36,13 @@ def forecast(
     as_json: JsonOption = False,
 ) -> None:
     """Say from data alone whether attention has a reason to learn which word comes from which. Trains nothing."""
+    from attnlab.files import check_outputs
     from attnlab.theory.forecast import forecast
 
     if (file is None) == (source is None and target is None) or (source is None) != (target is None):
         raise UsageError("Name either a FILE of labelled texts, or a parallel corpus by --source and --target.")
+    if out is not None:
+        check_outputs([out / name for name in ("forecast.html", "forecast.json")], [file, source, target])
     if file is not None:
         from attnlab.data.texts import read_texts
 

@@ -60,6 +60,7 @@ def run(
     as_json: options.JsonOption = False,
 ) -> None:
     """Run an experiment of the papers: train what is missing, decide its claims, write tables and figures."""
+    from attnlab.files import check_outputs
     from attnlab.lab.conduct import conduct, estimate
     from attnlab.lab.experiment import check_order, chosen_rows
     from attnlab.lab.recall import check_recalling
@@ -79,6 +80,7 @@ def run(
         check_recalling(experiment)
     recalled = None if recall is None else recall_runs(recall)
     orders = [replace(order, row=row) for row in chosen_rows(experiment, order.preset, only or ())]
+    check_outputs([out / experiment.name / "result.json"])
     engine = LocalEngine(options.workers(jobs), options.check_device(options.settings.device))
     runs = RunStore(store)
     if plan:

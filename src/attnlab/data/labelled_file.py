@@ -1,5 +1,6 @@
-"""Columns of a table in a file: CSV, TSV, JSON lines or Parquet.
+"""Columns of a table in a file: CSV, TSV, JSON, JSON lines or Parquet.
 
+A CSV may have semicolons, vertical bars or tabs between its columns: the sign that gives the columns wanted is meant.
 Every value is text: "NA" and "null" are words. An empty line is a row of empty values. Rows are counted from 1 without
 the header, lines with it.
 """
@@ -9,22 +10,36 @@ import difflib
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from attnlab.data.reading import read_lines, read_utf8
+from attnlab.data.reading import read_lines, read_utf8, readable
 from attnlab.errors import UsageError
 
-ENDINGS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+_SEPARATORS = {",": "comma", ";": "semicolon", "|": "vertical bar", "\t": "tab"}
 _HALF = re.compile("[\ud800-\udfff]")
-_QUOTED = re.compile(rb'"(?:(?<=\A")|(?<=[,\r\n]"))(?:[^"]++|"")*+(?P<end>"(?=[,\r\n]|\Z))?')
+_QUOTED = {
+    sign: re.compile(
+        rb'"(?:(?<=\A")|(?<=[,\r\n]"))(?:[^"]++|"")*+(?P<end>"(?=[,\r\n]|\Z))?'.replace(b",", sign.encode())
+    )
+    for sign in _SEPARATORS
+}
 _ROW = re.compile(rb"[^\r\n]+")
-_MASKED = bytes.maketrans(b",\r\n", b"   ")
 _BLOCK = 1 << 20
 """Bytes that are parsed at a time."""
 _LARGEST_BLOCK = (1 << 31) - 1
@@ -37,7 +52,7 @@ def read_columns(path: Path, wanted: Sequence[str], parts: Sequence[str] = ("tex
     form = _form(path)
     if len(set(wanted)) < len(wanted):
         raise UsageError(f"{' and '.join(parts).capitalize()} cannot both be the column {wanted[0]!r}.")
-    readers = {"csv": _read_csv, "tsv": _read_tsv, "jsonl": _read_jsonl, "parquet": _read_parquet}
+    readers = {"csv": _read_csv, "tsv": _read_tsv, "json": _read_json, "jsonl": _read_jsonl, "parquet": _read_parquet}
     return readers[form](path, wanted)
 
 
@@ -67,20 +82,28 @@ def _form(path: Path) -> str:
 
 def _read_csv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
     data = read_utf8(path)
-    header = next(csv.reader(io.StringIO(data[:65536].decode("utf-8", errors="ignore"), newline="")), [])
+    sign, header = _header(data, wanted)
     _check_columns(path, header, wanted)
-    check_quotes(path, data)
+    check_quotes(path, data, sign)
     try:
-        table = _parsed(data, wanted)
+        table = _parsed(data, wanted, sign)
     except pa.ArrowInvalid as error:
-        if uneven := _uneven_row(data, len(header)):
-            hint = " A value with a comma in it stands in quotation marks." if uneven[1] > len(header) else ""
+        if uneven := _uneven_row(data, len(header), sign):
+            hint = f" A value with a {_SEPARATORS[sign]} in it stands in quotation marks."
+            hint = hint if uneven[1] > len(header) else ""
             raise UsageError(_uneven(path, *uneven, len(header)) + hint) from None
         raise UsageError(f"{path} is no whole CSV file ({_first_line(error)}).") from None
     return [table[name].combine_chunks() for name in wanted]
 
 
-def _parsed(data: bytes, wanted: Sequence[str]) -> pa.Table:
+def _header(data: bytes, wanted: Sequence[str]) -> tuple[str, list[str]]:
+    """What separates the columns, and their names: by the sign that gives those wanted, else most."""
+    first = data[:65536].decode("utf-8", errors="ignore")
+    headers = {sign: next(csv.reader(io.StringIO(first, newline=""), delimiter=sign), []) for sign in _SEPARATORS}
+    return max(headers.items(), key=lambda item: (set(wanted) <= set(item[1]), len(item[1])))
+
+
+def _parsed(data: bytes, wanted: Sequence[str], sign: str) -> pa.Table:
     """The wanted columns as texts; an ArrowInvalid says what is wrong with the file."""
 
     def parsed(block: int) -> pa.Table:
@@ -88,7 +111,7 @@ def _parsed(data: bytes, wanted: Sequence[str]) -> pa.Table:
             pa.BufferReader(data),
             read_options=arrow_csv.ReadOptions(block_size=block),
             # An empty line becomes a row of empty values: it is counted, and the rows after it keep their numbers.
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+            parse_options=arrow_csv.ParseOptions(delimiter=sign, newlines_in_values=True, ignore_empty_lines=False),
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=list(wanted),
                 column_types=dict.fromkeys(wanted, pa.large_string()),
@@ -104,13 +127,14 @@ def _parsed(data: bytes, wanted: Sequence[str]) -> pa.Table:
         return parsed(len(data))  # a row is longer than two blocks
 
 
-def _uneven_row(data: bytes, columns: int) -> tuple[int, int] | None:
+def _uneven_row(data: bytes, columns: int, sign: str) -> tuple[int, int] | None:
     """The first row of another number of columns: the line it begins in, and that number. None if all are even."""
-    # Commas and line ends inside quotation marks become blanks, one for one, so that every row stays in its place.
-    plain = _QUOTED.sub(lambda value: value[0].translate(_MASKED), data)
+    # Separators and line ends inside quotation marks become blanks, one for one: every row stays in its place.
+    blanks = bytes.maketrans(sign.encode() + b"\r\n", b"   ")
+    plain = _QUOTED[sign].sub(lambda value: value[0].translate(blanks), data)
     for row in _ROW.finditer(plain):
-        if (found := row[0].count(b",") + 1) != columns:
-            return data.count(b"\n", 0, row.start()) + 1, found
+        if (there := row[0].count(sign.encode()) + 1) != columns:
+            return data.count(b"\n", 0, row.start()) + 1, there
     return None
 
 
@@ -118,9 +142,9 @@ def _uneven(path: Path, line: int, found: int, columns: int) -> str:
     return f"{path}, line {line} has {found} column{'s' * (found > 1)}; the first line names {columns}."
 
 
-def check_quotes(path: Path, data: bytes) -> None:
+def check_quotes(path: Path, data: bytes, sign: str = ",") -> None:
     """Refuse a value whose quotation mark never closes: it would swallow the rows after it without a word."""
-    for value in _QUOTED.finditer(data):
+    for value in _QUOTED[sign].finditer(data):
         if value["end"] is None:
             line = data.count(b"\n", 0, value.start()) + 1
             if value.end() == len(data):
@@ -128,7 +152,7 @@ def check_quotes(path: Path, data: bytes) -> None:
             close = data.count(b"\n", 0, value.end()) + 1
             raise UsageError(
                 f"{path}, line {close}: the value in quotation marks that begins in line {line} ends there and is not "
-                "followed by a comma or a new line; quotation marks inside a value are doubled."
+                f"followed by a {_SEPARATORS[sign]} or a new line; quotation marks inside a value are doubled."
             )
 
 
@@ -136,6 +160,8 @@ def _read_tsv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
     """Columns between tabs; a quotation mark is a character like any other."""
     lines = read_lines(path)
     header = lines[0].split("\t") if lines else []
+    if not set(wanted) <= set(header) and lines and set(wanted) <= set(_header(lines[0].encode(), wanted)[1]):
+        return _read_csv(path, wanted)  # it is called .tsv but has no tabs
     _check_columns(path, header, wanted)
     rows = [line.split("\t") for line in lines[1:]]
     for number, row in enumerate(rows, 2):
@@ -145,22 +171,46 @@ def _read_tsv(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
     return [pa.array([row[place] if any(row) else "" for row in rows], pa.large_string()) for place in places]
 
 
-def _read_jsonl(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
+def _read_json(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
+    """An array of objects; or JSON lines, which are often called .json."""
+    data = read_utf8(path)
+    if not data.lstrip().startswith(b"["):
+        hint = " A .json file is an array of objects, or has an object on each line."
+        return _read_jsonl(path, wanted, hint)
+    records = enumerate(_from_json(data.decode("utf-8"), str(path)), 1)
+    return _of_records(path, wanted, ((f"{path}, record {number}", record) for number, record in records))
+
+
+def _read_jsonl(path: Path, wanted: Sequence[str], hint: str = "") -> list[pa.Array]:
+    lines = ((f"{path}, line {number}", line) for number, line in enumerate(read_lines(path), 1))
+    empty = dict.fromkeys(wanted)
+    records = ((where, _from_json(line, where, hint) if line.strip() else empty) for where, line in lines)
+    return _of_records(path, wanted, records)
+
+
+def _from_json(text: str, where: str, hint: str = "") -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise UsageError(f"{where} is nested too deeply.{hint}") from None
+    except ValueError as error:
+        raise UsageError(f"{where} is not JSON ({error}).{hint}") from None
+
+
+def _of_records(path: Path, wanted: Sequence[str], records: Iterable[tuple[str, Any]]) -> list[pa.Array]:
+    """The columns of objects, each with the place where it is."""
     columns: list[list[str]] = [[] for _ in wanted]
-    for number, line in enumerate(read_lines(path), 1):
-        try:
-            row = json.loads(line) if line.strip() else dict.fromkeys(wanted)
-        except ValueError as error:
-            raise UsageError(f"{path}, line {number} is not JSON ({error}).") from None
+    for where, row in records:
         if not isinstance(row, dict):
-            raise UsageError(f'{path}, line {number} is no JSON object such as {{"{wanted[0]}": ...}}.')
-        _check_columns(path, list(row), wanted, f"{path}, line {number}")
+            raise UsageError(f'{where} is no JSON object such as {{"{wanted[0]}": ...}}.')
+        _check_columns(path, list(row), wanted, where)
         for name, column in zip(wanted, columns, strict=True):
             if isinstance(row[name], dict | list):
-                raise UsageError(f"{path}, line {number}: {name!r} is a list or an object; a text or number is needed.")
+                kind = "a list" if isinstance(row[name], list) else "an object"
+                raise UsageError(f"{where}: {name!r} is {kind}; a text or number is needed.")
             value = "" if row[name] is None else str(row[name])
             if not value.isprintable() and _HALF.search(value):
-                raise UsageError(f"{path}, line {number}: {name!r} holds half a character, such as \\ud83d alone.")
+                raise UsageError(f"{where}: {name!r} holds half a character, such as \\ud83d alone.")
             column.append(value)
     if not columns[0]:
         raise UsageError(f"{path} is empty.")
@@ -168,18 +218,24 @@ def _read_jsonl(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
 
 
 def _read_parquet(path: Path, wanted: Sequence[str]) -> list[pa.Array]:
-    if not path.is_file():
-        raise UsageError(f"There is no file {path}.")
+    with readable(path):
+        if not path.is_file():
+            raise FileNotFoundError
     try:
         header = parquet.read_schema(path).names
         _check_columns(path, header, wanted)
         table = parquet.read_table(path, columns=list(wanted))
-        columns = [pc.cast(table[name], pa.large_string()).combine_chunks() for name in wanted]
-    except pa.ArrowNotImplementedError:
-        raise UsageError(f"{path}: the columns {' and '.join(wanted)} must hold texts or numbers.") from None
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise UsageError(f"{path} is no whole Parquet file ({_first_line(error)}).") from None
-    return [pc.fill_null(column, "") for column in columns]
+    return [_as_text(path, name, table[name]) for name in wanted]
+
+
+def _as_text(path: Path, name: str, column: pa.ChunkedArray) -> pa.Array:
+    try:
+        return pc.fill_null(pc.cast(column, pa.large_string()).combine_chunks(), "")
+    except pa.ArrowException:
+        kind = str(column.type)[:60]
+        raise UsageError(f"{path}: the column {name!r} has the type {kind}; it must hold texts or numbers.") from None
 
 
 def _check_columns(path: Path, header: Sequence[str], wanted: Sequence[str], where: str = "") -> None:

@@ -29,7 +29,7 @@ from attnlab.seeds import numpy_generator
 CORPORA = tuple(KNOWN)
 MOST_VALID = 4000
 """Validation examples at most, as in the paper; more are drawn from with a fixed seed."""
-RULES = 2
+RULES = 3
 """Raised whenever the same files give other data or notes than before: cached data of other rules is not read."""
 
 Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
@@ -136,7 +136,7 @@ def load_file(
     vocabulary: VocabularyRule = "text",
     root: Path | None = None,
 ) -> Corpus:
-    """Texts and labels of one's own, of two or more classes: CSV, TSV, JSON lines or Parquet.
+    """Texts and labels of one's own, of two or more classes: CSV, TSV, JSON (lines) or Parquet.
 
     ``groups``: which labels make which class, as ``"1,2=neg 4,5=pos"`` or as a mapping from label to class; others are
     left out. ``valid``: another file to validate on; without it a fifth of each class is held out. ``longest``: texts

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from attnlab.data.corpora.corpus import Part, Raw
@@ -15,6 +17,28 @@ from attnlab.seeds import numpy_generator
 
 SHOWN = 5
 """Rows and labels that a sentence names; of more it says how many."""
+
+
+def given_labels(column: pa.Array) -> pa.Array:
+    """The labels without blanks around them, and empty where there is none: ``nan`` is how a missing one is saved.
+
+    >>> given_labels(pa.array(["NaN", " good", ""], pa.large_string())).to_pylist()
+    ['', 'good', '']
+    """
+    labels = pc.utf8_trim_whitespace(column)
+    return pc.if_else(pc.equal(pc.utf8_lower(labels), "nan"), pa.scalar("", labels.type), labels)
+
+
+def id_like(labels: int, rows: int) -> str:
+    """A sentence's beginning, if there are nearly as many different labels as rows with one; else an empty text.
+
+    >>> id_like(950, 1000)
+    '950 different labels in 1000 rows look like ids or measurements, not like classes'
+    """
+    few_rows = rows < 10  # where every label may be new by chance
+    if few_rows or labels < 0.9 * rows:
+        return ""
+    return f"{labels} different labels in {rows} rows look like ids or measurements, not like classes"
 
 
 def parse_groups(groups: str | Mapping[str, str] | None) -> dict[str, str] | None:
@@ -57,6 +81,8 @@ def read_own(
         what = f"has only the label {few(there)}" if there else "has no label"
         raise UsageError(f"{path} {what} in its column {label!r}; two or more classes are needed.")
     if grouping is None:
+        if why := id_like(len(there), len(labels) - labels.count("")):
+            raise UsageError(f"{path}: {why}; name another column than {label!r}, or map labels to classes.")
         grouping = {one: one for one in _in_order(there)}
     check_groups(path, label, grouping, there)
     classes = tuple(dict.fromkeys(grouping.values()))
@@ -157,7 +183,7 @@ def few(labels: set[str]) -> str:
 
 def _columns(path: Path, text: str, label: str) -> tuple[list[str], list[str]]:
     texts, labels = read_columns(path, [text, label])
-    return texts.to_pylist(), [one.strip() for one in labels.to_pylist()]
+    return texts.to_pylist(), [one.strip() for one in given_labels(labels).to_pylist()]
 
 
 def _in_order(labels: set[str]) -> tuple[str, ...]:

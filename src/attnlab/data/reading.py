@@ -6,6 +6,7 @@ not start a new one.
 
 import gzip
 import lzma
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,25 @@ from typing import IO, Any
 from attnlab.errors import UsageError
 
 _BOM = b"\xef\xbb\xbf"
+_SAVE = "; save its content as text"
+_KINDS = {
+    b"\xff\xfe\0\0": "text in UTF-32; convert it with `iconv -f utf-32 -t utf-8`",
+    b"\0\0\xfe\xff": "text in UTF-32; convert it with `iconv -f utf-32 -t utf-8`",
+    b"\xff\xfe": "text in UTF-16; convert it with `iconv -f utf-16 -t utf-8`",
+    b"\xfe\xff": "text in UTF-16; convert it with `iconv -f utf-16 -t utf-8`",
+    b"\x1f\x8b": "packed by gzip; unpack it, or let its name end with .gz",
+    b"\xfd7zXZ\0": "packed by xz; unpack it, or let its name end with .xz",
+    b"BZh": "packed by bzip2; unpack it",
+    b"(\xb5/\xfd": "packed by zstd; unpack it",
+    b"PK\x03\x04": f"a zip archive or an office document{_SAVE}",
+    b"\xd0\xcf\x11\xe0": f"an office document{_SAVE}",
+    b"%PDF-": f"a PDF document{_SAVE}",
+    b"PAR1": "a Parquet table; the name of a table in Parquet ends with .parquet",
+    b"\x89PNG": "a picture; a text is needed",
+    b"\xff\xd8\xff": "a picture; a text is needed",
+    b"GIF8": "a picture; a text is needed",
+}
+"""What a file is that begins with these bytes, whatever its name says."""
 _OPEN: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
 
@@ -22,20 +42,28 @@ _OPEN: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 def readable(path: Path, needed: str = "a file is needed") -> Iterator[None]:
     """Say in one sentence what goes wrong while ``path`` is read; where it is a folder, what is ``needed``."""
     try:
+        if path.is_char_device() or path.is_block_device():
+            raise UsageError(f"{path} is a device; {needed}.")
         yield
     except FileNotFoundError:
         raise UsageError(f"There is no file {path}.") from None
     except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as fault:
         raise UsageError(f"{path} is no whole {path.suffix} archive ({fault}).") from None
     except OSError as fault:
-        what = f"is a folder; {needed}" if path.is_dir() else f"cannot be read: {fault.strerror or fault}"
+        folder = os.path.isdir(path)  # noqa: PTH112 (Path.is_dir raises where a name is too long)
+        what = f"is a folder; {needed}" if folder else f"cannot be read: {fault.strerror or fault}"
         raise UsageError(f"{path} {what}.") from None
 
 
 @contextmanager
 def opened(path: Path, needed: str = "a file is needed") -> Iterator[IO[bytes]]:
-    """The file's bytes, unpacked: for those too large for the memory, or not in UTF-8."""
+    """The file's bytes, unpacked: for those too large for the memory, or not in UTF-8. What is no text is refused."""
     with readable(path, needed), _OPEN.get(path.suffix.lower(), Path.open)(path, "rb") as stream:
+        first = stream.peek(8)[:8]
+        if kind := next((kind for start, kind in _KINDS.items() if first.startswith(start)), None):
+            raise UsageError(f"{path} is {kind}.")
+        if b"\0" in first[:2]:  # as every letter of English has it there
+            raise UsageError(f"{path} looks like text in UTF-16; convert it with `iconv -f utf-16le -t utf-8`.")
         yield stream
 
 

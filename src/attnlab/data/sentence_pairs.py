@@ -188,7 +188,7 @@ def read_pairs(
 ) -> SentencePairs:
     """The pairs of two files, line by line, or of one file that has both sides; plain, .gz or .xz.
 
-    One file is a table (.csv, .tsv, .jsonl or .parquet) with the two ``columns``, or has lines ``source ||| target``.
+    One file is a table (.csv, .tsv, .json(l) or .parquet) with the two ``columns``, or has lines ``source ||| target``.
     ``tell_empty``: empty lines are named in a warning.
 
     >>> import tempfile

@@ -1,8 +1,8 @@
 """A user's labelled texts from one file, as a forecast takes them.
 
 A label is the one output word of its text (P3 2.4), so labelled texts are sentence pairs. Texts are lower-cased and cut
-at everything that is no letter, mark, digit or apostrophe. A row whose text has no word, or whose label is empty, is
-left out, and the notes say which; rows are counted from 1 without the header.
+at everything that is no letter, mark, digit or apostrophe. A row whose text has no word, or whose label is missing
+(empty or ``nan``), is left out, and the notes say which; rows are counted from 1 without the header.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from attnlab.data.labelled_file import read_columns
-from attnlab.data.own_file import SHOWN, check_groups, count_rows, explain_rows, parse_groups
+from attnlab.data.own_file import SHOWN, check_groups, count_rows, explain_rows, given_labels, id_like, parse_groups
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
 from attnlab.files import as_path
@@ -54,7 +54,9 @@ class LabelledTexts:
         ]
         labels, label = self.pairs.target_words, self.pairs.target
         once = np.flatnonzero(np.bincount(label, minlength=len(labels))[label] == 1)
-        if len(once):
+        if why := id_like(len(labels), len(self)):
+            notes.append(f"{self.path.name}: {why}; is another column meant?")
+        elif len(once):
             rows = self.rows[once[:SHOWN]].tolist()
             first = [f"{labels[label[text]][:40]!r} in row {row}" for text, row in zip(once, rows, strict=False)]
             named = ", ".join(first) + ", ..." * (len(once) > SHOWN)
@@ -68,7 +70,7 @@ class LabelledTexts:
 def read_texts(
     path: str | Path, *, text: str = "text", label: str = "label", map: str | Mapping[str, str] | None = None
 ) -> LabelledTexts:
-    """The texts in column ``text`` and their labels in column ``label`` of a .csv, .tsv, .jsonl or .parquet file.
+    """The texts in column ``text`` and their labels in column ``label`` of a .csv, .tsv, .json(l) or .parquet file.
 
     All but Parquet may be packed (.gz, .xz). ``map`` says which labels make which class, as ``"1,2=neg 4,5=pos"`` or as
     a dictionary; rows with other labels are left out.
@@ -87,7 +89,7 @@ def read_texts(
     grouping = parse_groups(map)
     texts, labels = read_columns(path, [text, label])
     words = pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_lower(texts), _NO_WORD, " "))
-    labels = pc.utf8_trim_whitespace(labels)
+    labels = given_labels(labels)
     whole = np.asarray(pc.and_(pc.not_equal(words, ""), pc.not_equal(labels, "")))
     mapped = np.ones(len(whole), dtype=bool)
     if grouping is not None:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from attnlab.data.reading import readable
 from attnlab.errors import UsageError
 from attnlab.theory.counts import NULL, CountTable, check_table
 from attnlab.theory.links import Floats, distinct
@@ -94,12 +95,12 @@ def check_form(path: Path) -> str:
 
 def read_lexicon(path: Path) -> Lexicon:
     """A table that was saved as Parquet."""
+    with readable(Path(path)):
+        data = Path(path).read_bytes()
     try:
         # In this thread, as `attnlab.runs.tables.from_parquet` says why.
-        with pq.ParquetFile(pa.BufferReader(Path(path).read_bytes()), pre_buffer=False) as file:
+        with pq.ParquetFile(pa.BufferReader(data), pre_buffer=False) as file:
             rows = file.read(use_threads=False)
-    except FileNotFoundError:
-        raise UsageError(f"There is no file {path}.") from None
     except (OSError, pa.ArrowException):
         raise UsageError(f"{path} is no lexical table: a Parquet file that --table-out wrote is needed.") from None
     try:
@@ -115,9 +116,10 @@ def _lexicon(rows: pa.Table) -> Lexicon:
         name in names and rows[name].type == _WORDS and rows[name].null_count == 0 for name in ("source", "target")
     ]
     if not all(strings) or not values or any(rows[name].type != pa.float64() for name in values):
+        there = ", ".join(f"{field.name} ({field.type})" for field in rows.schema)
         raise UsageError(
-            f"It has the columns {', '.join(names) or 'none'}, but needs source and target (words) and forward, "
-            "reverse or both (numbers)."
+            f"It has the columns {there or 'none'}, but needs source and target (large_string, none missing) and "
+            "forward, reverse or both (double)."
         )
     source, target = (_Words.of(rows[name]) for name in ("source", "target"))
     return Lexicon(
