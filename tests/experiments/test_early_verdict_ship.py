@@ -28,7 +28,7 @@ def test_a_result_gives_the_same_verdict_to_the_last_bit(evidence, tmp_path, cap
     assert read_cases(tmp_path / "tables" / "cases.csv").values.tolist() == evidence.cases.values.tolist()
     assert ship(tmp_path) == evidence.verdict
     assert main([str(tmp_path)]) == 0
-    assert in_training.Verdict.model_validate_json(capsys.readouterr().out) == evidence.verdict
+    assert in_training.FittedVerdict.model_validate_json(capsys.readouterr().out) == evidence.verdict
 
 
 def test_the_verdict_says_of_a_run_in_training_what_the_fit_said(evidence):

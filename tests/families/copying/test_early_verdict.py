@@ -19,8 +19,8 @@ from attnlab.families.copying.early_verdict import (
     Chance,
     EarlyVerdict,
     Feature,
+    FittedVerdict,
     Regression,
-    Verdict,
     chance_of,
     features,
     given_up,
@@ -66,7 +66,7 @@ def make_verdict(weight=1.0, below=0.1, steps=STEPS, intercept=0.0):
         time=(0.5, -1.0),
         features=(Feature(name="attention", mean=1.0, scale=2.0, weight=weight),),
     )
-    return Verdict(
+    return FittedVerdict(
         experiment="early-verdict",
         preset="paper",
         by=200,
@@ -164,7 +164,7 @@ def test_a_verdict_on_something_unknown_is_refused():
     document = shipped().model_dump(mode="json")
     document["regression"]["features"][0]["name"] = "luck"
     with pytest.raises(ValidationError, match=f"measures are {', '.join(MEASURES)}"):
-        Verdict.model_validate(document)
+        FittedVerdict.model_validate(document)
 
 
 # --- which runs it is about

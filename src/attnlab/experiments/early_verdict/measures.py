@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.families.copying.early_verdict import Verdict
+from attnlab.families.copying.early_verdict import FittedVerdict
 from attnlab.families.copying.verdict_fit import (
     THRESHOLDS,
     Cases,
@@ -79,7 +79,7 @@ class Evidence:
     runs: Sequence[Followed]
     cases: Cases
     judged: Mapping[tuple[str, str], Judged]
-    verdict: Verdict
+    verdict: FittedVerdict
 
 
 def make_judged(cases: Cases, chance: Floats) -> Judged:
@@ -341,7 +341,7 @@ def chance_table(evidence: Evidence) -> Table:
     ]
 
 
-def coefficient_table(verdict: Verdict) -> Table:
+def coefficient_table(verdict: FittedVerdict) -> Table:
     """The regression of the verdict, a row for each number in it."""
     regression = verdict.regression
     first, second = regression.time

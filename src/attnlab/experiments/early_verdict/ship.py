@@ -8,12 +8,12 @@ from pathlib import Path
 
 from attnlab.errors import AttnlabError, UsageError
 from attnlab.experiments.early_verdict.experiment import BY, EarlyVerdict
-from attnlab.families.copying.early_verdict import Verdict
+from attnlab.families.copying.early_verdict import FittedVerdict
 from attnlab.families.copying.verdict_fit import make_verdict, read_cases
 from attnlab.lab.result import read_result
 
 
-def ship(folder: Path) -> Verdict:
+def ship(folder: Path) -> FittedVerdict:
     """The verdict that a result folder's cases give."""
     if not (folder / "tables" / "cases.csv").is_file():
         raise UsageError(f"{folder} is no result of {EarlyVerdict.name}: it has no tables/cases.csv.")

@@ -15,7 +15,7 @@ import numpy as np
 from attnlab.errors import UsageError
 from attnlab.families.topics.course import SEEN
 from attnlab.families.topics.spec import SstSpec, TopicModelSpec
-from attnlab.families.topics.sst import Classes, Corpus, read_sst, sst_folder
+from attnlab.families.topics.sst import Classes, Treebank, read_sst, sst_folder
 from attnlab.families.topics.word_course import WordCourse
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
@@ -80,7 +80,7 @@ def setting(classes: Classes, padded: bool, classifier: str) -> Setting:
 
 
 @cache
-def corpus_of(classes: Classes, padded: bool) -> Corpus:
+def corpus_of(classes: Classes, padded: bool) -> Treebank:
     """The corpus, read once."""
     return read_sst(sst_folder(), classes, padded=padded)
 

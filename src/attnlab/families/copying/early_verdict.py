@@ -95,7 +95,7 @@ class Regression(Record):
         return chances
 
 
-class Verdict(Record):
+class FittedVerdict(Record):
     """A fitted verdict: where it is from, its regression, and below which chance a run is given up.
 
     ``experiment`` and ``preset`` name what it was fitted by, ``runs`` to how many runs of ``distributions``.
@@ -159,10 +159,10 @@ def time_terms(steps: ArrayLike) -> Floats:
 
 
 @cache
-def shipped() -> Verdict:
+def shipped() -> FittedVerdict:
     """The verdict that comes with attnlab."""
     document = resources.files("attnlab.families.copying").joinpath("early_verdict.json").read_text(encoding="utf-8")
-    return Verdict.model_validate_json(document)
+    return FittedVerdict.model_validate_json(document)
 
 
 class EarlyVerdict(Chance, Spec):

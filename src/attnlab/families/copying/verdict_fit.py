@@ -232,10 +232,10 @@ def judge_folds(cases: Cases) -> Floats:
     return np.where(fitting, judge_left_out(cases, folds, fitting), np.nan)
 
 
-def make_verdict(cases: Cases, *, preset: str, by: int) -> early.Verdict:
+def make_verdict(cases: Cases, *, preset: str, by: int) -> early.FittedVerdict:
     """The verdict as it is shipped: fitted to the fitting half, its threshold chosen there."""
     judged = sorted({int(run) for run in cases.run[cases.of(cases.fitting)]})
-    return early.Verdict(
+    return early.FittedVerdict(
         experiment="early-verdict",
         preset=preset,
         by=by,

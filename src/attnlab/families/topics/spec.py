@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from attnlab.families.topics.sst import Classes, Corpus, read_sst, sst_folder
+from attnlab.families.topics.sst import Classes, Treebank, read_sst, sst_folder
 from attnlab.families.topics.task import TopicTask, topic_sets
 from attnlab.models.topic import Below, ClassifierKind, TopicModel, make_classifier
 from attnlab.records import Count, Spec
@@ -49,7 +49,7 @@ class SstSpec(Spec):
     classes: Classes = 2
     padded: bool = False
 
-    def build(self) -> Corpus:
+    def build(self) -> Treebank:
         return read_sst(sst_folder(), self.classes, padded=self.padded)
 
 

@@ -24,7 +24,7 @@ _PUNCTUATION = re.compile(r"[^\w\s]")
 
 
 @dataclass(frozen=True)
-class Corpus:
+class Treebank:
     """Labelled sentences and the words they are made of, in the order of their ids."""
 
     words: tuple[str, ...]
@@ -46,7 +46,7 @@ def sst_folder() -> Path:
     return Path(root) / "sst"
 
 
-def read_sst(folder: Path, classes: Classes, *, padded: bool = False) -> Corpus:
+def read_sst(folder: Path, classes: Classes, *, padded: bool = False) -> Treebank:
     """SST5, or SST2: without the middle label, 0 and 1 against 3 and 4.
 
     ``padded``: every sentence is filled up to the longest of all with one padding word, which the model attends to like
@@ -59,7 +59,7 @@ def read_sst(folder: Path, classes: Classes, *, padded: bool = False) -> Corpus:
         longest = max(len(words) for part in coded for words, _ in part)
         pad = ids.setdefault(PAD, len(ids))
         coded = [[(words + [pad] * (longest - len(words)), label) for words, label in part] for part in coded]
-    return Corpus(tuple(ids), Split(*(_bags(part) for part in coded)), classes)
+    return Treebank(tuple(ids), Split(*(_bags(part) for part in coded)), classes)
 
 
 def _sentences(folder: Path, name: str, classes: Classes) -> list[tuple[list[str], int]]:

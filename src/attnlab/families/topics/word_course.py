@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.families.topics.course import SEEN, Floats
-from attnlab.families.topics.sst import Corpus
+from attnlab.families.topics.sst import Treebank
 from attnlab.theory.norms import deviation, norm_of_score
 
 Ids = NDArray[np.int64]
@@ -21,7 +21,7 @@ class WordCourse:
     (evaluations, words).
     """
 
-    corpus: Corpus
+    corpus: Treebank
     steps: list[int]
     scores: Floats
     norms: Floats
