@@ -215,7 +215,8 @@ class Experiment:
 
     def findings(self) -> tuple[Finding, ...]:
         """What the rules say; undecided throughout at a preset that decides nothing."""
-        findings = [Finding(id, _parts(rule(self))) for id, rule in self.rules().items()]
+        decided = {id: rule(self) for id, rule in self.rules().items()}
+        findings = [Finding(id, (it,) if isinstance(it, Part) else tuple(it)) for id, it in decided.items()]
         if self.order.preset not in self.decides_at:
             findings = [finding.undecided() for finding in findings]
         return tuple(finding for finding in findings if finding.parts)
@@ -244,10 +245,6 @@ class Experiment:
         if not self.runs:
             return {}
         return {"runs": [self.run_row(outcome) for outcome in self.runs.all()], "curves": self.runs.curves()}
-
-
-def _parts(decided: Decided) -> tuple[Part, ...]:
-    return (decided,) if isinstance(decided, Part) else tuple(decided)
 
 
 def chosen_rows(experiment: Experiment, preset: Preset, only: Sequence[str]) -> list[str]:
