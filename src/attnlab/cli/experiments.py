@@ -1,12 +1,8 @@
 """``attnlab experiments``: what can be run."""
 
-import json
-
-import typer
-from rich.console import Console
 from rich.table import Table
 
-from attnlab.cli.options import JsonOption
+from attnlab.cli.options import JsonOption, Screen, print_json
 
 
 def experiments(as_json: JsonOption = False) -> None:
@@ -20,9 +16,9 @@ def experiments(as_json: JsonOption = False) -> None:
             {"name": e.name, "title": e.title, "source": e.source, "claims": decided[e.name]}
             for e in EXPERIMENTS.values()
         ]
-        typer.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        print_json(listed)
         return
     table = Table("experiment", "what it shows", "source", "claims")
     for experiment in EXPERIMENTS.values():
         table.add_row(experiment.name, experiment.title, experiment.source, "\n".join(decided[experiment.name]))
-    Console().print(table)
+    Screen().print(table)
