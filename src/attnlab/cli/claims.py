@@ -1,17 +1,14 @@
 """``attnlab claims``: every claim of the papers and its verdict."""
 
 from itertools import groupby
-from json import dumps
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from typer import Option
 
-from attnlab.cli.options import JsonOption
+from attnlab.cli.options import JsonOption, Screen, print_json
 from attnlab.errors import UsageError
 from attnlab.lab.claims import VERDICTS, Decision, Verdict, decide, differing
 
@@ -27,12 +24,12 @@ def claims(
     """Show every claim of the papers with its measured verdict."""
     decisions = select(decide(results), verdict, experiment)
     if as_json:
-        typer.echo(dumps([decision.to_json() for decision in decisions], indent=2))
+        print_json([decision.to_json() for decision in decisions])
         return
-    console = Console()
+    console = Screen()
     console.print(table(decisions))
     counts = ", ".join(f"{sum(d.verdict == v for d in decisions)} {v}" for v in VERDICTS)
-    console.print(f"{len(decisions)} claims: {counts}. Results from {results}.", highlight=False)
+    console.print(f"{len(decisions)} claims: {counts}. Results from {results}.")
 
 
 def select(decisions: list[Decision], verdict: str | None, experiment: str | None) -> list[Decision]:

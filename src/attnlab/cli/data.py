@@ -1,6 +1,5 @@
 """``attnlab data``: which corpora are known, which are here, and what is in them."""
 
-import json
 import os
 from dataclasses import asdict
 from functools import partial
@@ -8,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from attnlab.cli.options import File, JsonOption, settings
+from attnlab.cli.options import File, JsonOption, Screen, harmless, print_json, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,12 +36,12 @@ def data(context: typer.Context, data: DataOption = None, as_json: JsonOption = 
         return
     rows = _listed(data)
     if as_json:
-        typer.echo(json.dumps({"data": None if data is None else str(data), "corpora": rows}, indent=2))
+        print_json({"data": None if data is None else str(data), "corpora": rows})
         return
-    screen = Console(highlight=False)
+    screen = Screen()
     table = Table("name", "corpus", "found", "size")
     for row in rows:
-        found = Text(_harmless(row["found"]), "green") if row["found"] else Text("missing", "yellow")
+        found = Text(harmless(row["found"]), "green") if row["found"] else Text("missing", "yellow")
         table.add_row(row["name"], row["title"], found, decimal(row["bytes"]) if row["found"] else "")
     screen.print(table)
     if data is None:
@@ -92,15 +90,15 @@ def show(
             "content": loaded.content,
             **({} if no_texts else {"samples": texts}),
         }
-        typer.echo(json.dumps(document, indent=2))
+        print_json(document)
         return
-    screen = Console(highlight=False)
+    screen = Screen()
     title = KNOWN[corpus].title if corpus in KNOWN else loaded.name
     screen.print(_statistics(title, size, paper), _classes(loaded, size))
     for note in loaded.notes:
-        screen.print(Text(_harmless(note)))
+        screen.print(Text(harmless(note)))
     for sample in texts:
-        screen.print(Text(f"\n{_harmless(sample['class'])}: ", "bold"), Text(_harmless(sample["text"])), sep="")
+        screen.print(Text(f"\n{harmless(sample['class'])}: ", "bold"), Text(harmless(sample["text"])), sep="")
 
 
 def _listed(data: Path | None) -> list[dict[str, Any]]:
@@ -166,7 +164,7 @@ def _statistics(title: str, size: "Sizes", paper: "PaperSizes | None") -> Table:
     from attnlab.data.corpora.corpus import PaperSizes
 
     known = paper or PaperSizes()
-    table = Table(title=Text(_harmless(title)), title_justify="left")
+    table = Table(title=Text(harmless(title)), title_justify="left")
     for heading in ("", "here", *(["the paper"] if paper else [])):
         table.add_column(heading, justify="right" if heading else "left")
     rows: list[tuple[str, str, int | None]] = [
@@ -191,14 +189,5 @@ def _classes(corpus: "Corpus", size: "Sizes") -> Table:
         table.add_column(heading, justify="right")
     for name, train, valid in zip(corpus.classes, size.train_classes, size.valid_classes, strict=True):
         shares = (f"{train:,}", f"{train / size.train:.1%}", f"{valid:,}", f"{valid / size.valid:.1%}")
-        table.add_row(Text(_harmless(name)), *shares)
+        table.add_row(Text(harmless(name)), *shares)
     return table
-
-
-def _harmless(text: str) -> str:
-    """A text that no terminal takes for a command: characters that cannot be printed are spelt out.
-
-    >>> _harmless("\x1b[31mred")
-    '\\\\x1b[31mred'
-    """
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from rich.console import Console
 from rich.padding import Padding
 from typer import Option
 
-from attnlab.cli.options import JobsOption, StoreOption, check_device, console, settings, workers
+from attnlab.cli.options import JobsOption, Screen, StoreOption, check_device, console, say, settings, workers
 
 SEEDS = (0, 1, 2)
 
@@ -30,6 +28,7 @@ def demo(
     from attnlab.runs.store import RunStore
 
     check_outputs([out], [store])
+    settings.kept = f"What was trained is kept in {store}; the same command goes on from there."
     engine = LocalEngine(workers(jobs), check_device(settings.device))
     screen = console()
     screen.print("Two ways to learn copying, three networks each. Which is easier: 40 of 60 words, or all of 40?")
@@ -40,12 +39,12 @@ def demo(
     story = story_of(Runs(Outcome(setting.name, seed, done[setting.spec(seed).id]) for setting, seed in wanted))
     write_page(out, story.title, story.lead, story.sections)
     if not settings.quiet:
-        screen = Console(highlight=False)
-        screen.print(f"\n[bold]{story.lead}[/bold]")
+        screen = Screen()
+        screen.print(f"\n{story.lead}", style="bold")
         for section in story.sections:
             if section.paragraphs:
-                screen.print(f"\n[bold]{section.heading}[/bold]")
+                screen.print(f"\n{section.heading}", style="bold")
             for paragraph in section.paragraphs:
                 screen.print(Padding(paragraph, (0, 0, 0, 2)), width=min(screen.width, 100))
         screen.print()
-    typer.echo(str(out))
+    say(str(out))

@@ -1,12 +1,8 @@
 """``attnlab experiments``: what can be run."""
 
-import json
-
-import typer
-from rich.console import Console
 from rich.table import Table
 
-from attnlab.cli.options import JsonOption
+from attnlab.cli.options import JsonOption, Screen, print_json
 
 
 def experiments(as_json: JsonOption = False) -> None:
@@ -18,9 +14,9 @@ def experiments(as_json: JsonOption = False) -> None:
     rows = [(one.name, one.title, one.source, decided[one.name]) for one in EXPERIMENTS.values()]
     if as_json:
         listed = [dict(zip(("name", "title", "source", "claims"), row, strict=True)) for row in rows]
-        typer.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        print_json(listed)
         return
     table = Table("experiment", "what it shows", "source", "claims")
     for name, title, source, claims in rows:
         table.add_row(name, title, source, "\n".join(claims))
-    Console().print(table)
+    Screen().print(table)

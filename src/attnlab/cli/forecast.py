@@ -1,18 +1,14 @@
 """``attnlab forecast``: will attention be learned on this data? From co-occurrence alone."""
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from attnlab.cli.options import File, JsonOption, console, settings
+from attnlab.cli.options import File, JsonOption, Screen, console, print_json, say, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -54,7 +50,7 @@ def forecast(
                 "needs two."
             )
         for note in texts.notes:
-            console().print(Text(note, "yellow"))
+            console().print(note, style="yellow")
         result, name = forecast(texts), file.name
     elif source is not None and target is not None:
         from attnlab.data.sentence_pairs import read_pairs
@@ -66,20 +62,20 @@ def forecast(
 
         written = write_forecast(out, result, name)
     if as_json:
-        typer.echo(json.dumps({"data": name, **result.to_json()}, indent=2, ensure_ascii=False))
+        print_json({"data": name, **result.to_json()})
         return
     if settings.quiet:
-        typer.echo(result.sentence)
+        say(result.sentence)
     else:
         _print(result)
     for path in written:
-        typer.echo(str(path))
+        say(str(path))
 
 
 def _print(result: "Forecast") -> None:
     from attnlab.pages.forecast import measures, word_rows
 
-    screen = Console(highlight=False)
+    screen = Screen()
     colour = {"likely to be learned": "green", "may be learned": "yellow", "no reason to be learned": "red"}
     screen.print(result.sentence, style=f"bold {colour.get(result.verdict, 'magenta')}")
     numbers = Table(show_header=False)
@@ -91,7 +87,7 @@ def _print(result: "Forecast") -> None:
         if rows:
             table = Table(*rows[0], title=title, title_justify="left")
             for row in rows:
-                table.add_row(*(escape(str(value)) for value in row.values()))
+                table.add_row(*(str(value) for value in row.values()))
             screen.print(table)
     if result.picture.inputs:
         screen.print(_drawn(result.picture))
@@ -102,11 +98,11 @@ def _drawn(picture: "Picture") -> Table:
     table = Table(title="log2 of Trans(output | input) over the output's share", title_justify="left")
     table.add_column("")
     for output in picture.outputs[:SHOWN]:
-        table.add_column(escape(output), justify="right")
+        table.add_column(output, justify="right")
     for name, values in list(zip(picture.inputs, picture.values, strict=True))[:SHOWN]:
         cells = [
             Text(f"{value:.1f}", style="black on orange1" if value > 1 else "black on sky_blue1" if value < -1 else "")
             for value in values[:SHOWN]
         ]
-        table.add_row(Text(name), *cells)
+        table.add_row(name, *cells)
     return table

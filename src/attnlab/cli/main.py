@@ -1,17 +1,22 @@
 """The ``attnlab`` command."""
 
+import errno
+import os
 import sys
 import warnings
-from typing import Annotated
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
 from typer import Option
 
 from attnlab.cli import align, claims, data, demo, experiments, forecast, report, run, store
-from attnlab.cli.options import settings
-from attnlab.errors import AttnlabError
+from attnlab.cli.options import Screen, settings
+from attnlab.errors import AttnlabError, UsageError
 
+STOPPED = 130
+"""The exit code after Ctrl-C."""
 DATA, PAPERS, HOUSEKEEPING = "Your data", "The papers", "Housekeeping"
 
 app = typer.Typer(
@@ -73,22 +78,67 @@ def general_first(words: list[str]) -> list[str]:
     return front + rest
 
 
+def check_completion(words: list[str]) -> None:
+    """A UsageError where a shell is named for completion: typer would install it for another one without a word."""
+    for option in ("--install-completion", "--show-completion"):
+        if option in words and len(words) > 1:
+            other = next(word for word in words if word != option)
+            raise UsageError(
+                f"{option} is for the shell that it is typed in and takes no word after it, not {other!r}."
+            )
+
+
 def main() -> None:
     """Run the command line; a user's mistake is one sentence, never a traceback."""
-    screen = Console(stderr=True)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what the terminal's encoding lacks, and broken file names
+    screen = Screen(stderr=True)
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        screen.print(f"warning: {message}", markup=False, style="yellow", soft_wrap=True)
+        screen.print(f"warning: {message}", style="yellow", soft_wrap=True)
+
+    def end(sentence: str, code: int) -> NoReturn:
+        with suppress(OSError):
+            screen.print(sentence, style="yellow" if code == STOPPED else "red", soft_wrap=True)
+        sys.exit(code)
 
     with warnings.catch_warnings():
         warnings.showwarning = show
         try:
-            app(general_first(sys.argv[1:]), prog_name="attnlab")
-        except AttnlabError as error:
+            check_completion(sys.argv[1:])
+            code = app(general_first(sys.argv[1:]), prog_name="attnlab", standalone_mode=False)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except (KeyboardInterrupt, typer.Abort):
+            code = STOPPED
+        except Exception as error:
             if settings.verbose:
                 raise
-            screen.print(f"error: {error}", markup=False, style="red", soft_wrap=True)
-            sys.exit(error.exit_code)
-        except KeyboardInterrupt:
-            screen.print("Stopped. Nothing is lost: the same command goes on from here.", style="yellow")
-            sys.exit(130)
+            if isinstance(error, AttnlabError):
+                end(f"error: {error}", error.exit_code)
+            if hasattr(error, "format_message"):  # what typer says of a command's words
+                end(*_of_the_words(error))
+            if isinstance(error, OSError):
+                end(*_of_the_system(error))
+            raise
+        if code == STOPPED:
+            end(f"Stopped. {settings.kept}", STOPPED)
+        sys.exit(code)
+
+
+def _of_the_words(error: Any) -> tuple[str, int]:
+    """What typer says of a command's words, as a sentence; after help it has nothing to say."""
+    said, context = error.format_message().rstrip("."), getattr(error, "ctx", None)
+    see = f"; see `{context.command_path} --help`" if context else ""
+    return f"error: {said}{see}." if said else "", 2
+
+
+def _of_the_system(error: OSError) -> tuple[str, int]:
+    """What the system refused, as a sentence, and the exit code."""
+    if error.filename is not None:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return f"error: {error.filename}: {error.strerror}.", 1 if full else 2
+    with suppress(OSError, ValueError):  # what is still to be written would fail again when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return f"error: Standard output cannot be written: {error.strerror or error}.", 1

@@ -1,16 +1,38 @@
 """Options that several commands share, and what they mean together."""
 
+import json
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from rich.console import Console
+import typer
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
 from typer import Option
 
 from attnlab.errors import UsageError
 
+
+def check_store(store: Path) -> Path:
+    """The store's folder, if it is one or can become one."""
+    nearest = next(path for path in (store, *store.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise UsageError(f"--store {store}: {nearest} is a file; the run store is a folder.")
+    return store
+
+
 StoreOption = Annotated[
-    Path, Option("--store", help="Folder of the run store.", envvar="ATTNLAB_STORE", show_default="runs")
+    Path,
+    Option(
+        "--store",
+        help="Folder of the run store.",
+        envvar="ATTNLAB_STORE",
+        show_default="runs",
+        callback=check_store,
+    ),
 ]
 JobsOption = Annotated[
     int | None, Option("--jobs", min=1, help="Worker processes, one thread each.", show_default="one a core")
@@ -30,14 +52,57 @@ class Settings:
     quiet: bool = False
     verbose: bool = False
     device: str = "cpu"
+    kept: str = "Each file is whole or as it was before; the same command begins again."
+    """What Ctrl-C leaves."""
 
 
 settings = Settings()
 
 
-def console() -> Console:
+def harmless(text: str) -> str:
+    """A text that no terminal takes for a command: characters that cannot be printed are spelt out.
+
+    >>> harmless("\x1b[31mred")
+    '\\\\x1b[31mred'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def _harmless_lines(text: str) -> str:
+    return "\n".join(map(harmless, text.split("\n")))
+
+
+class Screen(Console):
+    """A console that no text from data can command: neither its terminal, nor rich by its markup."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"markup": False, "highlight": False, **settings})
+
+    def render_str(self, text: str, **settings: Any) -> Text:  # before it is laid out
+        return super().render_str(_harmless_lines(text), **settings)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=_harmless_lines(segment.text))
+
+
+def console() -> Screen:
     """Where people read: standard error, so that standard output stays clean for JSON."""
-    return Console(stderr=True, quiet=settings.quiet)
+    return Screen(stderr=True, quiet=settings.quiet)
+
+
+def say(line: str) -> None:
+    """A line of standard output, for programs as it is, for people harmless."""
+    typer.echo(harmless(line) if sys.stdout and sys.stdout.isatty() else line)
+
+
+def print_json(value: Any) -> None:
+    """``value`` as JSON, in which what cannot be printed, or not in standard output's encoding, is spelt out."""
+    plain = "utf" not in str(getattr(sys.stdout, "encoding", "utf-8")).lower()
+    text = json.dumps(value, indent=2, ensure_ascii=plain)
+    typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
 
 
 def workers(jobs: int | None) -> int:
@@ -50,12 +115,12 @@ def workers(jobs: int | None) -> int:
 
 
 def check_device(device: str) -> str:
-    """The device, if PyTorch has it here."""
+    """The device, if PyTorch has it here and numbers can be read from it."""
     import torch
 
     try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        torch.zeros(1, device=device).item()
+    except Exception as error:  # each kind of device fails in its own way
+        reason = str(error).strip().split("\n")[0]
         raise UsageError(f"Device {device!r} cannot be used here ({reason}); cpu always can.") from None
     return device

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
+
+from attnlab.cli.options import say
 
 
 def report(
@@ -15,4 +16,4 @@ def report(
     from attnlab.lab.registry import find_experiment
 
     for experiment in [find_experiment(name) for name in names]:
-        typer.echo(str(experiment.report(results / experiment.name)))
+        say(str(experiment.report(results / experiment.name)))

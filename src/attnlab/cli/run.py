@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from typer import Argument, Option
 
 from attnlab.cli import options
@@ -87,6 +86,7 @@ def run(
         costs = [(order, estimate(experiment, order, runs, recalled)) for order in orders]
         _plan(costs, experiment.name, engine.workers, as_json)
         return
+    options.settings.kept = f"What was trained is kept in {store}; the same command goes on from there."
     screen, documents = options.console(), []
     for order in orders:
         # What repeats the result; where runs and results lie, and how many workers made them, decides nothing.
@@ -99,38 +99,37 @@ def run(
         if not as_json:
             if not options.settings.quiet:
                 _print(done.result)
-            typer.echo(str(done.folder))
+            options.say(str(done.folder))
     if not stop_hopeless:  # such results are kept apart, where they decide nothing
         page = experiment.report(out / experiment.name)
         if not as_json:
-            typer.echo(str(page))
+            options.say(str(page))
     if as_json:
-        typer.echo(json.dumps(documents[0] if len(documents) == 1 else documents, indent=2, ensure_ascii=False))
+        options.print_json(documents[0] if len(documents) == 1 else documents)
 
 
 def _plan(costs: "list[tuple[Order, Estimate]]", name: str, workers: int, as_json: bool) -> None:
     if as_json:
         rows = [vars(cost) | ({"row": order.row} if order.row else {}) for order, cost in costs]
-        typer.echo(json.dumps(rows[0] if len(rows) == 1 else rows, indent=2))
+        options.print_json(rows[0] if len(rows) == 1 else rows)
         return
     for order, cost in costs:
         asked = f"{name} at {order.preset}" + (f", row {order.row}" if order.row else "")
         if not cost.to_train:
             left = f"all {cost.runs} runs are there; only their analysis is left" if cost.runs else "nothing to train"
-            Console().print(f"{asked}: {left}.", highlight=False)
+            options.Screen().print(f"{asked}: {left}.")
             continue
-        Console().print(
+        options.Screen().print(
             f"{asked}: {cost.runs} runs, {cost.to_train} of them still to be trained "
             f"(at most {cost.updates} updates).\nAt most {cost.cpu_hours:.2f} CPU hours, "
             f"{cost.cpu_hours / workers * 60:.0f} minutes with {workers} workers, "
-            f"and {cost.bytes / 1e6:.0f} MB of disk.",
-            highlight=False,
+            f"and {cost.bytes / 1e6:.0f} MB of disk."
         )
 
 
 def _print(result: Any) -> None:
-    screen = Console()
-    screen.print(result.summary, highlight=False)
+    screen = options.Screen()
+    screen.print(result.summary)
     table = Table("claim", "part", "verdict", "effect", "95 % interval", "numbers")
     colours = {"holds": "green", "fails": "red", "undecided": "yellow"}
     for finding in result.findings:
@@ -138,7 +137,7 @@ def _print(result: Any) -> None:
             table.add_row(
                 finding.claim,
                 part.name,
-                f"[{colours[part.verdict]}]{part.verdict}",
+                Text(part.verdict, colours[part.verdict]),
                 "" if part.effect is None else f"{part.effect:.3g}",
                 "" if part.interval is None else f"{part.interval[0]:.3g} to {part.interval[1]:.3g}",
                 part.detail,
@@ -146,4 +145,4 @@ def _print(result: Any) -> None:
     if result.findings:
         screen.print(table)
     for note in result.notes:
-        screen.print(f"Note: {note}", style="dim", highlight=False)
+        screen.print(f"Note: {note}", style="dim")

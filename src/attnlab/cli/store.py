@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from attnlab.cli.options import JsonOption, StoreOption
+from attnlab.cli.options import JsonOption, Screen, StoreOption
 from attnlab.errors import UsageError
 from attnlab.files import Json, to_json
 
@@ -42,7 +41,7 @@ def list_runs(store: StoreOption = Path("runs"), as_json: JsonOption = False) ->
         state = state_of(run)
         table.add_row(run.id, Text(state, _COLOURS.get(state, "")), str(_step(run)), decimal(run.size()), Text(apart))
     if runs:
-        Console().print(table)
+        Screen().print(table)
     _say(f"{len(runs)} runs in {store}.")
     if unreadable := len(_open(store).ids()) - len(runs):
         _say(f"{unreadable} more cannot be read; `attnlab store verify` says why.")
@@ -71,7 +70,7 @@ def show(run_id: RunArgument, store: StoreOption = Path("runs"), as_json: JsonOp
             table = _table(title, "")
             for key, value in flatten(document):
                 table.add_row(Text(key), Text(str(value)))
-            Console().print(table, "")
+            Screen().print(table, "")
 
 
 @app.command()
@@ -169,7 +168,7 @@ def _table(*titles: str) -> Table:
 
 
 def _say(sentence: str) -> None:
-    Console().print(sentence, highlight=False, markup=False, soft_wrap=True)
+    Screen().print(sentence, soft_wrap=True)
 
 
 def _print_json(value: Json) -> None:
