@@ -5,7 +5,8 @@ from functools import cache
 
 import pytest
 from tests.families.copying.test_pruning import accuracy
-from tests.pages.drawn import at, drawn
+from tests.lab.drawn import at
+from tests.lab.drawn import marks as drawn
 
 from attnlab.experiments.multihead import experiment as multihead
 from attnlab.experiments.multihead import heads

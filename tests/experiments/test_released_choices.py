@@ -1,10 +1,11 @@
-"""What the released code does otherwise than the paper's text, told in the agreement experiment's table of choices."""
+"""What the released code does otherwise than the paper's text, shown in the agreement experiment's table of choices."""
 
 import numpy as np
 import pytest
-from attnlab.experiments.texts.text_agreement import Agreements, Series
 
-from attnlab.experiments.agreement.experiment import choices_table
+from attnlab.experiments.agreement.experiment import choices as choices_table
+from attnlab.experiments.agreement.table_1 import Agreements
+from attnlab.measures.series import Series
 
 NAMES = (
     "alpha, beta_uf",
@@ -35,12 +36,12 @@ def change(line):
     return line["ours"], line["other"], line["change"]
 
 
-def test_the_released_sign_of_delta_is_told_beside_the_right_one(choices):
+def test_the_released_sign_of_delta_is_shown_beside_the_right_one(choices):
     line = choices["sign of delta turned round, as released", "A(delta, beta_uf)"]
     assert change(line) == pytest.approx((0.4, 0.5, 0.1))
 
 
-def test_the_released_argmax_is_told_beside_the_text_s(choices):
+def test_the_released_argmax_is_shown_beside_the_text_s(choices):
     line = choices["argmax from beta_px, as released", "A(beta_uf, beta_px)"]
     assert change(line) == pytest.approx((0.2, 0.3, 0.1))
 

@@ -50,6 +50,16 @@ def between(interval: Interval | None, low: float, high: float) -> Verdict:
     return "fails" if interval[1] < low or interval[0] > high else "undecided"
 
 
+def as_good_as(interval: Interval | None, margin: float) -> Verdict:
+    """Of a difference: holds if the whole interval lies within ``margin`` of 0, fails if it lies below that.
+
+    >>> as_good_as((-0.01, 0.01), 0.02), as_good_as((-0.2, -0.1), 0.02), as_good_as((0.1, 0.2), 0.02)
+    ('holds', 'fails', 'undecided')
+    """
+    inside = between(interval, -margin, margin)
+    return inside if inside == "holds" else "fails" if lower(interval, -margin) == "holds" else "undecided"
+
+
 def missing(name: str, over: str = "seeds", detail: str = NO_RUN) -> Part:
     """A part for which nothing was run, or nothing can be said."""
     return Part(name, "undecided", None, None, over, detail)

@@ -19,7 +19,7 @@ from attnlab.families.copying.success import WITHIN, first_learned
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, median, rate_of, rates_in_words
-from attnlab.lab.rules import LEAST, all_of, between, higher, lower, missing, none_of, of_rate
+from attnlab.lab.rules import LEAST, all_of, as_good_as, higher, missing, none_of, of_rate
 from attnlab.pages.charts import COLOURS, INK, SIZE, curves, headed, hue, inline, panels, rounded, shares
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -137,7 +137,7 @@ class Multihead(Experiment):
             interval = bootstrap_difference(ours, theirs)
             detail = f"Mean accuracy {np.mean(ours):.4f} of {len(ours)} against {np.mean(theirs):.4f} of {len(theirs)}."
             difference = float(np.mean(ours) - np.mean(theirs))
-            yield Part(group.name, same(interval), difference, interval, "networks", detail)
+            yield Part(group.name, as_good_as(interval, MARGIN), difference, interval, "networks", detail)
 
     @claim("heads-prunable")
     def best_head_alone_is_as_accurate(self) -> Iterator[Part]:
@@ -155,7 +155,7 @@ class Multihead(Experiment):
                 f"same {len(pruned)} networks whole."
             )
             interval = bootstrap_interval(lost)
-            yield Part(group.name, same(interval), float(lost.mean()), interval, "networks", detail)
+            yield Part(group.name, as_good_as(interval, MARGIN), float(lost.mean()), interval, "networks", detail)
 
     # --- tables, figures, words
 
@@ -249,12 +249,6 @@ def falls_geometrically(name: str, failures: Mapping[int, tuple[int, int]], law:
     counts = ", ".join(f"{failed} of {n} at K = {k}" for k, (failed, n) in failures.items())
     detail = f"Failures: {counts}; q = {law.q:.2f}, goodness of fit p = {law.goodness:.2g}."
     return Part(name, verdict, law.q, law.interval, "runs", detail)
-
-
-def same(interval: tuple[float, float] | None) -> Verdict:
-    """Holds if the whole interval lies within 2 points of 0; fails if it lies below -2."""
-    inside = between(interval, -MARGIN, MARGIN)
-    return inside if inside == "holds" else "fails" if lower(interval, -MARGIN) == "holds" else "undecided"
 
 
 # --- tables and words
