@@ -27,6 +27,15 @@ def test_every_text_is_escaped(tmp_path):
     assert len(re.findall(r"<script\b", page)) == page.count("</script>") == 3  # the chart's data, the library, drawing
 
 
+def test_a_word_that_turns_the_direction_of_writing_turns_no_other(tmp_path):
+    turned = "before \u202egnorw\u2067<b> after"
+    section = Section(turned, [turned], caption=turned, table=[{turned: turned}] * 2, folded=turned)
+    write_page(tmp_path / "page.html", turned, turned, [section])
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count("before <bdi>\u202egnorw\u2067&lt;b&gt;</bdi> after") == 8
+    assert not re.search("[\u202e\u2067]", re.sub("<bdi>.*?</bdi>", "", page))
+
+
 def test_a_page_lets_its_own_scripts_run_and_nothing_else(tmp_path):
     chart = alt.Chart(alt.InlineData(values=[{"y": 1}])).mark_bar().encode(y="y:Q")
     write_page(tmp_path / "page.html", "title", "lead", [Section("heading", chart=chart)])

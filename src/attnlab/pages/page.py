@@ -1,5 +1,6 @@
 """Pages: single HTML files that open from disk without a network. Every text is escaped; charts are live."""
 
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 import altair as alt
 import jinja2
 import vl_convert
+from markupsafe import Markup, escape
 
 from attnlab.files import write_atomically
 from attnlab.pages.charts import Description, describe
@@ -62,12 +64,31 @@ def policy(scripts: Sequence[str]) -> str:
     return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"
 
 
+_TURNS = "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+"""Characters that turn the direction of writing, for all that follows them."""
+
+
+def isolated(text: object) -> Markup:
+    """The text, escaped; a word that turns the direction of writing does so for itself alone.
+
+    >>> str(isolated("a<b \u202egnorw right"))
+    'a&lt;b <bdi>\u202egnorw</bdi> right'
+    """
+    words = re.split(r"(\s+)", str(escape(text)))
+    return Markup("".join(f"<bdi>{word}</bdi>" if re.search(_TURNS, word) else word for word in words))
+
+
+def straight(text: object) -> str:
+    """The text without such characters, where no element can hold it."""
+    return re.sub(_TURNS, "", str(text))
+
+
 @cache
 def _template() -> jinja2.Template:
     loader = jinja2.PackageLoader("attnlab", "pages/templates")
-    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined).get_template(
-        "page.html"
-    )
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters |= {"isolated": isolated, "straight": straight}
+    return environment.get_template("page.html")
 
 
 @cache
