@@ -217,7 +217,7 @@ def test_too_few_sentences_are_refused(count):
 
 
 def test_too_few_different_sentences_are_refused():
-    with pytest.raises(UsageError, match="at least 12 different sentences .*; there are 6 among 500"):
+    with pytest.raises(UsageError, match=r"at least 12 different sentences .*; there are 6 among 500"):
         read_gains(copied(Permutations(3), 500))
 
 

@@ -8,7 +8,8 @@ from attnlab.errors import UsageError
 from attnlab.files import write_atomically
 from attnlab.pages.charts import heat_map
 from attnlab.pages.page import Section, write_page
-from attnlab.theory.forecast import LIKELY, WEAK, Forecast, WordForecast
+from attnlab.theory.forecast import LIKELY, WEAK, Forecast
+from attnlab.theory.words import NAMED, WordForecast
 
 
 def write_forecast(folder: Path, forecast: Forecast, name: str) -> list[Path]:
@@ -44,6 +45,17 @@ def sections(forecast: Forecast) -> list[Section]:
                 f"below {WEAK} bits not even one sentence of such a batch does.",
             ],
             table=[{"measure": name, "value": value} for name, value in measures(forecast)],
+        ),
+        *(
+            [
+                Section(
+                    "Each label",
+                    ["The gain on the texts of one label alone: the mean over all texts can hide a rare one."],
+                    table=label_rows(forecast),
+                )
+            ]
+            if forecast.labels
+            else []
         ),
         Section(
             "The table of the strongest words",
@@ -89,9 +101,14 @@ def measures(forecast: Forecast) -> list[tuple[str, str]]:
         ("sentences read", f"{forecast.sentences}"),
         ("output words read", f"{forecast.tokens}"),
         ("different input and output words", f"{forecast.input_words} and {forecast.output_words}"),
-        ("gain if chosen by the derivative at initialisation", f"{forecast.derivative_gain:.4f}"),
-        ("information of the alignment, uncorrected", f"{forecast.information:.4f}"),
-        ("mutual information of the table", f"{forecast.mutual_information:.4f}"),
+    ]
+
+
+def label_rows(forecast: Forecast) -> list[dict[str, object]]:
+    """The commonest labels as rows of a table."""
+    return [
+        {"label": one.label, "texts": one.texts, "gain, bits": f"{one.gain:.3f}", "verdict": one.verdict}
+        for one in forecast.labels[:NAMED]
     ]
 
 
