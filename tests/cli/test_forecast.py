@@ -1,10 +1,12 @@
 """``attnlab forecast`` as people run it."""
 
 import gzip
+import importlib
 import json
 import os
 import subprocess
 import sys
+import time
 from itertools import permutations
 
 import pytest
@@ -28,8 +30,10 @@ def run(*words, cwd):
 
 @pytest.fixture
 def corpus(tmp_path):
-    source = ["das Haus", "ein Haus", "das Buch", "ein Buch", "", "das Kind", "ein Kind"] * 6
-    target = ["the house", "a house", "the book", "a book", "", "the child", "a child"] * 6
+    names = [f"Name{k}" for k in range(6)]
+    source = ["das Haus", "ein Haus", "das Buch", "ein Buch", "", "das Kind", "ein Kind"]
+    target = ["the house", "a house", "the book", "a book", "", "the child", "a child"]
+    source, target = ([f"{line} {name}" if line else "" for name in names for line in s] for s in (source, target))
     (tmp_path / "a.de").write_text("\n".join(source) + "\n", encoding="utf-8")
     with gzip.open(tmp_path / "a.en.gz", "wt", encoding="utf-8") as file:
         file.write("\n".join(target) + "\n")
@@ -47,7 +51,8 @@ def test_a_parallel_corpus_with_page_and_json(corpus):
 
 
 def test_labelled_texts_are_told_in_words(tmp_path):
-    rows = ["text,label", *["a lovely film,good", "an awful film,bad", ",bad"] * 12]
+    films = [[f"a lovely film {k},good", f"an awful film {k},bad", ",bad"] for k in range(12)]
+    rows = ["text,label", *(row for film in films for row in film)]
     (tmp_path / "a.csv").write_text("\n".join(rows), encoding="utf-8")
     got = run("forecast", "a.csv", cwd=tmp_path)
     assert got.returncode == 0, got.stderr
@@ -62,7 +67,7 @@ def test_labelled_texts_are_told_in_words(tmp_path):
 
 
 def test_a_label_with_one_text_is_told(tmp_path, monkeypatch):
-    rows = ["a lovely film,good", "an awful film,bad", ""] * 12
+    rows = [row for k in range(12) for row in (f"a lovely film {k},good", f"an awful film {k},bad", "")]
     (tmp_path / "a.csv").write_text("\n".join(["text,label", *rows, "odd,[red]rare", "...,good"]), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     got = CliRunner().invoke(app, ["forecast", "a.csv", "--json", "--out", "told"])
@@ -74,12 +79,40 @@ def test_a_label_with_one_text_is_told(tmp_path, monkeypatch):
     ]
     assert " ".join(told["notes"]) == " ".join(got.stderr.split())
     assert json.loads((tmp_path / "told" / "forecast.json").read_text(encoding="utf-8"))["notes"] == told["notes"]
-    lines = [{"text": "a film", "label": n // 2 if n < 10 else n} for n in range(17)]
+    lines = [{"text": f"film {n}", "label": n // 2 if n < 10 else n} for n in range(17)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     assert json.loads(CliRunner().invoke(app, ["forecast", "a.jsonl", "--json"]).stdout)["notes"] == [
         "a.jsonl: 7 labels ('10' in row 11, '11' in row 12, '12' in row 13, '13' in row 14, '14' in row 15, ...) have "
         "one text only, so nothing is said about them."
     ]
+
+
+def test_people_who_wait_see_what_is_done(tmp_path, monkeypatch):
+    rows = [f"a lovely film {k},good\nan awful film {k},bad\n" for k in range(12)]
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(rows))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes the other end for a terminal
+    command, read = importlib.import_module("attnlab.cli.forecast"), importlib.import_module("attnlab.data.texts")
+    slow = read.read_texts
+
+    def slowly(*words, **options):
+        time.sleep(0.4)
+        return slow(*words, **options)
+
+    monkeypatch.setattr(read, "read_texts", slowly)
+    assert "reading a.csv" not in CliRunner().invoke(app, ["forecast", "a.csv"]).stderr
+    monkeypatch.setattr(command, "PATIENCE", 0.05)
+    assert "reading a.csv ..." in CliRunner().invoke(app, ["forecast", "a.csv"]).stderr
+    assert "reading a.csv" not in CliRunner().invoke(app, ["forecast", "a.csv", "--quiet"]).stderr
+
+
+def test_repeated_rows_are_counted_aloud(tmp_path):
+    rows = [f"a lovely film {k},good\nan awful film {k},bad\n" for k in range(12)]
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(rows) * 3)
+    got = run("forecast", "a.csv", cwd=tmp_path)
+    assert got.returncode == 0, got.stderr
+    assert "48 of 72 sentences repeat another one." in " ".join(got.stderr.split())
+    assert "Each label" in got.stdout and "mutual information" not in got.stdout
 
 
 def test_permutations_are_hopeless(tmp_path, monkeypatch):

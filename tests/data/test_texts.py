@@ -90,3 +90,29 @@ def test_nearly_as_many_labels_as_rows_are_no_classes(tmp_path):
     assert read_texts(path).notes == (f"a.csv: {why}; is another column meant?",)
     with pytest.raises(UsageError, match=rf"a\.csv: {why}; name another column than 'label'"):
         load_file(path)
+
+
+def test_words_are_those_of_data_show(tmp_path):
+    text = "It's GREAT_er, isn't it? Ünder the 3rd ☂ straße"
+    (tmp_path / "a.csv").write_text("text,label\n" + f'"{text}",1\n"{text}",2\n' * 4, encoding="utf-8")
+    corpus = load_file(tmp_path / "a.csv")
+    assert set(read_texts(tmp_path / "a.csv").pairs.source_words) == set(corpus.words) - {"<unk>"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        (
+            "我喜欢这个iPhone手机。很好",
+            ["我", "喜", "欢", "这", "个", "iphone", "手", "机", "很", "好"],
+            "single characters",
+        ),
+        ("acgtacgtacgtacgtacgtacgt", ["acg", "cgt", "gta", "tac"], "all runs of 3 characters"),
+        ("a film about the word 我", ["a", "film", "about", "the", "word", "我"], ""),
+    ],
+)
+def test_texts_without_spaces_are_cut_further_and_it_is_said(tmp_path, text, words, said):
+    (tmp_path / "a.csv").write_text(f"text,label\n{text},1\n{text},2\n{text},1\n{text},2\n", encoding="utf-8")
+    texts = read_texts(tmp_path / "a.csv")
+    assert texts.pairs.source_words == words
+    assert [f"here {said} count as words" in note for note in texts.notes] == ([True] if said else [])

@@ -15,7 +15,7 @@ NASTY = "<script>alert(1)</script>"
 
 @pytest.fixture(scope="module")
 def told():
-    texts = [[NASTY, "film"], ["bad", "film"], [NASTY, "day"], ["bad", "day"]] * 15
+    texts = [[word, other, f"scene{k}"] for k in range(15) for other in ("film", "day") for word in (NASTY, "bad")]
     return forecast(SentencePairs.from_tokens(texts, [["good"], ["poor & sad"]] * 30), kind="labels")
 
 
@@ -37,6 +37,18 @@ def test_sections_name_what_was_read(told):
     assert {row["word"] for row in parts["The strongest words"].table} >= {NASTY, "bad"}
     assert {row["word"] for row in parts["The hopeless words"].table} == {"film", "day"}
     assert parts["The table of the strongest words"].chart is not None
+    assert [row["label"] for row in parts["Each label"].table] == ["good", "poor & sad"]
+    assert "Each label" not in {section.heading for section in sections(replace(told, labels=()))}
+
+
+def test_the_page_has_no_number_that_it_does_not_explain(tmp_path, told):
+    text = write_forecast(tmp_path, told, "a.csv")[0].read_text(encoding="utf-8")
+    assert "derivative" not in text and "mutual information" not in text
+
+
+def test_the_page_begins_with_the_verdict_and_its_reasons(tmp_path, told):
+    page, _ = write_forecast(tmp_path, replace(told, reasons=(f"Because of {NASTY}.",)), "a.csv")
+    assert "Because of &lt;script&gt;" in page.read_text(encoding="utf-8")
 
 
 def test_what_is_to_know_of_the_data_stands_on_the_page(tmp_path, told):

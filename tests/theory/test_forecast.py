@@ -136,6 +136,60 @@ def test_nothing_to_tell_apart_is_said(texts, labels, kind, named):
         forecast(SentencePairs.from_tokens(texts, labels), kind=kind)
 
 
+# --- what it says of the data
+
+
+def test_a_huge_pair_is_named_and_all_others_are_read():
+    words = Selections(10, 20).draw(1013, numpy_generator(0)).astype(str).tolist()
+    long = [str(k % 20) for k in range(4000)]
+    made = forecast(SentencePairs.from_tokens([*words[:500], long, *words[500:]], [*words[:500], long, *words[500:]]))
+    assert made.sentences == 1013
+    assert made.notes == (
+        "1 of 1014 sentences is far longer than the others and set aside (line 501: 4000 and 4000 words).",
+    )
+
+
+def test_a_huge_text_is_named_by_its_row(tmp_path, monkeypatch):
+    monkeypatch.setattr("attnlab.theory.gain.MOST_CELLS", 1000)
+    path = tmp_path / "a.csv"
+    rows = [f"a lovely film {k},good\nan awful film {k},bad\n" for k in range(20)]
+    path.write_text("text,label\n,good\n" + "".join(rows) + "so " * 900 + "long,bad\n")
+    assert forecast(read_texts(path)).notes == (
+        "1 of 41 sentences is far longer than the others and set aside (row 42: 901 words).",
+        "a.csv: 1 row without words or label is left out (row 1).",
+        "Rows are counted without the header: row 1 is the first below it.",
+    )
+
+
+def test_a_thinned_corpus_is_said_to_be(monkeypatch):
+    monkeypatch.setattr("attnlab.theory.gain.MOST_CELLS", 5000)
+    (note,) = forecast(copied(Permutations(10), 600)).notes
+    assert note.startswith("50 of 600 sentences are read, drawn at random")
+
+
+def test_repeated_sentences_are_counted_and_count_once_in_the_interval():
+    once = labelled(200, 0.0)
+    tenfold = forecast(once.select(np.tile(np.arange(200), 10)), kind="labels")
+    assert tenfold.notes[0].startswith("1800 of 2000 sentences repeat another one.")
+    assert tenfold.verdict in ("no reason to be learned", "too little data to tell")
+    narrow, wide = (high - low for low, high in (forecast(once, kind="labels").interval, tenfold.interval))
+    assert wide > 0.5 * narrow
+
+
+def test_a_side_without_spaces_is_said():
+    words = Selections(10, 20).draw(40, numpy_generator(0)).astype(str).tolist()
+    (note,) = forecast(SentencePairs.from_tokens([["".join(row)] for row in words], words)).notes
+    assert note.startswith("Most input sentences have no space in them.")
+
+
+def test_a_gain_below_0_is_said_in_words():
+    pairs = labelled(1000, 0.0)
+    below = next(made for seed in range(20) if (made := forecast(pairs, kind="labels", seed=seed)).gain < -0.001)
+    assert f"says no more than its neighbours in another (gain {below.gain:.3f} bits, and 0 or less" in below.sentence
+    assert "bits more than its average" not in below.sentence
+    assert "bits more than its average word" in forecast(labelled(600, 0.9), kind="labels").sentence
+
+
 # --- what it takes, and what it writes
 
 
@@ -160,7 +214,8 @@ def test_what_is_no_data_is_refused_in_a_sentence(data, options, message):
 
 def test_labelled_texts_are_forecast_as_labels_with_their_notes(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("text,label\n" + "a lovely film,good\nan awful film,bad\n,bad\n" * 12)
+    rows = [f"a lovely film {k},good\nan awful film {k},bad\n,bad\n" for k in range(12)]
+    path.write_text("text,label\n" + "".join(rows))
     texts = read_texts(path)
     result = forecast(texts)
     assert (result.kind, result.notes) == ("labels", texts.notes)
@@ -199,9 +254,10 @@ assert "torch" not in sys.modules, "torch was loaded"
 
 
 def test_forecasts_do_not_load_pytorch(tmp_path):
-    (tmp_path / "a.csv").write_text("text,label\n" + "a lovely film,good\nan awful film,bad\n" * 12)
-    (tmp_path / "a.de").write_text("das Haus\nein Haus\ndas Buch\n" * 6)
-    (tmp_path / "a.en").write_text("the house\na house\nthe book\n" * 6)
+    rows = [f"a lovely film {k},good\nan awful film {k},bad\n" for k in range(12)]
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(rows))
+    for name, articles in (("a.de", ("das", "ein")), ("a.en", ("the", "a"))):
+        (tmp_path / name).write_text("".join(f"{article} Haus{k}\n" for k in range(9) for article in articles))
     got = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert got.returncode == 0, got.stderr
     assert {path.name for path in tmp_path.rglob("*.*") if path.suffix in (".html", ".json")} == {

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from attnlab.data.sentence_pairs import SentencePairs
@@ -21,7 +21,7 @@ def copied(distribution, count=600, seed=0):
     return SentencePairs.from_ids(words, words, distribution.words)
 
 
-@pytest.mark.parametrize("distribution", [Permutations(3), Permutations(10), PermutationSets(8), PermutationSets(5, 3)])
+@pytest.mark.parametrize("distribution", [Permutations(4), Permutations(10), PermutationSets(8), PermutationSets(5, 3)])
 def test_permutations_have_exactly_nothing(distribution):
     gains = read_gains(copied(distribution, 100))
     assert (gains.gain == 0).all()
@@ -92,6 +92,9 @@ sentences = st.lists(
 
 @given(sentences=sentences, sparse=st.booleans())
 def test_it_is_what_its_definition_says(sentences, sparse):
+    # Equal sentences are to be in one third together; sentences of one word each count as texts with a label.
+    by_source = all(len(target) == 1 for _, target in sentences)
+    assume(len({str(source if by_source else (source, target)) for source, target in sentences}) >= 12)
     pairs = SentencePairs.from_tokens(
         *([[str(w) for w in side] for side in sides] for sides in zip(*sentences, strict=True))
     )
@@ -107,7 +110,12 @@ def test_it_is_what_its_definition_says(sentences, sparse):
         )
         for m in range(len(read))
     ]
-    bounds = [len(rows) * k // 3 for k in range(4)]
+    thirds = np.array([gains.fold[gains.pair == m][0] for m in range(len(rows))])
+    keys = [str(source if by_source else (source, target)) for source, target in rows]
+    assert len(set(keys)) == len(set(zip(keys, thirds.tolist(), strict=True))), "equal sentences are in two thirds"
+    sizes = [len({key for key, third in zip(keys, thirds, strict=True) if third == k}) for k in range(3)]
+    assert max(sizes) - min(sizes) <= 1, "the thirds have equally many different sentences"
+    bounds = np.searchsorted(thirds, range(4)).tolist()
     expected = brute_force([rows[a:b] for a, b in pairwise(bounds)])
     for told, possible in zip(gains.gain, expected, strict=True):
         assert min(abs(told - value) for value in possible) < 1e-8
@@ -142,6 +150,57 @@ def test_a_large_corpus_is_thinned(monkeypatch):
     monkeypatch.setattr(gain_module, "MOST_CELLS", 5000)
     gains = read_gains(copied(Permutations(10), 600))
     assert len(gains.pairs) == 50
+    assert gains.thinned
+
+
+def test_one_huge_pair_is_set_aside_and_all_others_are_read():
+    words = Selections(10, 20).draw(1013, numpy_generator(0)).astype(str).tolist()
+    long = [str(k % 20) for k in range(4000)]
+    pairs = SentencePairs.from_tokens([*words[:500], long, *words[500:]], [*words[:500], long, *words[500:]])
+    gains = read_gains(pairs)
+    assert (len(gains.pairs), gains.huge.tolist(), gains.thinned) == (1013, [500], False)
+    without = read_gains(SentencePairs.from_tokens(words, words))
+    assert gains.mean == pytest.approx(without.mean, abs=0.01)
+
+
+def test_a_long_pair_is_read_where_all_can_be_read():
+    words = Selections(10, 20).draw(100, numpy_generator(0)).astype(str).tolist()
+    gains = read_gains(SentencePairs.from_tokens([["1", "2"] * 500, *words], [["1", "2"] * 500, *words]))
+    assert (len(gains.pairs), len(gains.huge), gains.thinned) == (101, 0, False)
+
+
+def test_texts_that_are_all_long_are_not_huge(monkeypatch):
+    monkeypatch.setattr(gain_module, "MOST_CELLS", 50_000)
+    rng = numpy_generator(0)
+    pairs = SentencePairs.from_ids(rng.integers(30, size=(40, 2000)), rng.integers(2, size=(40, 1)))
+    gains = read_gains(pairs)
+    assert (len(gains.pairs), len(gains.huge), gains.thinned) == (25, 0, True)
+
+
+def noise(count, seed=0):
+    """Texts of ten words and labels that have nothing to do with each other."""
+    rng = numpy_generator(seed, "noise")
+    return SentencePairs.from_ids(rng.integers(60, size=(count, 10)), rng.integers(2, size=(count, 1)), 60)
+
+
+def test_noise_ten_times_over_is_still_noise():
+    once = [noise(60, seed) for seed in range(10)]
+    means = [read_gains(pairs.select(np.tile(np.arange(60), 10))).mean for pairs in once]
+    assert np.mean(means) < 0.05 and max(means) < 0.5, "equal sentences are read from a count of themselves"
+
+
+def test_a_text_under_two_labels_is_one_text():
+    once = noise(60)
+    twice = SentencePairs.from_ids(
+        np.tile(once.source.reshape(60, 10), (2, 1)), np.concatenate([once.target, 1 - once.target])[:, None], 60
+    )
+    assert len(np.unique(read_gains(twice).group)) == 60
+
+
+def test_without_equal_sentences_order_and_thirds_are_the_shuffle_s():
+    gains = read_gains(noise(100))
+    assert gains.order.tolist() == numpy_generator(0, "forecast").permutation(100).tolist()
+    assert np.bincount(gains.fold).tolist() == [33, 33, 34]
 
 
 def test_the_seed_decides_the_thirds():
@@ -154,11 +213,25 @@ def test_the_seed_decides_the_thirds():
 @pytest.mark.parametrize("count", [0, 11])
 def test_too_few_sentences_are_refused(count):
     with pytest.raises(UsageError, match=f"at least 12 sentences with words on both sides; there are {count}"):
-        read_gains(copied(Permutations(3), count))
+        read_gains(copied(Permutations(9), count))
+
+
+def test_too_few_different_sentences_are_refused():
+    with pytest.raises(UsageError, match=r"at least 12 different sentences .*; there are 6 among 500"):
+        read_gains(copied(Permutations(3), 500))
+
+
+def test_sentences_that_are_all_too_long_are_counted(monkeypatch):
+    monkeypatch.setattr(gain_module, "MOST_CELLS", 1000)
+    with pytest.raises(UsageError, match="there are 0, and 50 too long to be read"):
+        read_gains(copied(Permutations(10), 50))
 
 
 def test_empty_sentences_are_passed_over():
-    pairs = SentencePairs.from_tokens([["a", "b"], [], ["a", "c"]] * 10, [["x"], [], ["y"]] * 10)
+    words = [[f"w{k}" for k in row] for row in numpy_generator(0).integers(9, size=(10, 3))]
+    pairs = SentencePairs.from_tokens(
+        [side for row in words for side in (["b", *row], [], ["c", *row])], [["x"], [], ["y"]] * 10
+    )
     gains = read_gains(pairs)
     assert len(gains.pairs) == 20
     assert gains.mean > 0.1

@@ -1,7 +1,10 @@
 """``attnlab forecast``: will attention be learned on this data? From co-occurrence alone."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Annotated
 
 from rich.table import Table
@@ -12,11 +15,16 @@ from attnlab.cli.options import File, JsonOption, Screen, console, print_json, s
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from attnlab.theory.forecast import Forecast, Picture
+    from attnlab.theory.forecast import Forecast
+    from attnlab.theory.gain import Watch
+    from attnlab.theory.words import Picture
 
 _parallel, _labelled = (partial(Option, rich_help_panel=panel) for panel in ("A parallel corpus", "Labelled texts"))
 SHOWN = 8
 """Rows and columns of the picture, and words of each kind, that a terminal has room for."""
+
+PATIENCE = 5.0
+"""Seconds after which people want to see what is going on."""
 
 
 def forecast(
@@ -39,23 +47,27 @@ def forecast(
         raise UsageError("Name either a FILE of labelled texts, or a parallel corpus by --source and --target.")
     if out is not None:
         check_outputs([out / name for name in ("forecast.html", "forecast.json")], [file, source, target])
-    if file is not None:
-        from attnlab.data.texts import read_texts
+    with _progress() as watch:
+        if file is not None:
+            from attnlab.data.texts import read_texts
 
-        texts = read_texts(file, text=text, label=label)
-        labels = texts.pairs.target_words
-        if len(labels) == 1:
-            raise UsageError(
-                f"{file}: all texts with a word have the label {labels[0][:40]!r} in the column {label!r}; a forecast "
-                "needs two."
-            )
-        for note in texts.notes:
-            console().print(note, style="yellow")
-        result, name = forecast(texts), file.name
-    elif source is not None and target is not None:
-        from attnlab.data.sentence_pairs import read_pairs
+            watch(f"reading {file.name}")
+            texts = read_texts(file, text=text, label=label)
+            labels = texts.pairs.target_words
+            if len(labels) == 1:
+                raise UsageError(
+                    f"{file}: all texts with a word have the label {labels[0][:40]!r} in the column {label!r}; a "
+                    "forecast needs two."
+                )
+            result, name = forecast(texts, watch=watch), file.name
+        elif source is not None and target is not None:
+            from attnlab.data.sentence_pairs import read_pairs
 
-        result, name = forecast(read_pairs(source, target)), f"{source.name} and {target.name}"
+            name = f"{source.name} and {target.name}"
+            watch(f"reading {name}")
+            result = forecast(read_pairs(source, target), watch=watch)
+    for note in result.notes:
+        console().print(Text(note, "yellow"))
     written = []
     if out is not None:
         from attnlab.pages.forecast import write_forecast
@@ -72,8 +84,26 @@ def forecast(
         say(str(path))
 
 
+@contextmanager
+def _progress() -> "Iterator[Watch]":
+    """What is being done, shown to people who wait for more than a few seconds."""
+    screen = console()
+    status = screen.status("")
+    timer = Timer(PATIENCE, status.start)
+    timer.daemon = True
+    if screen.is_terminal and not settings.quiet:
+        timer.start()
+    try:
+        yield lambda stage: status.update(Text(f"{stage} ..."))
+    finally:
+        timer.cancel()
+        if timer.is_alive():
+            timer.join()  # a status that is just starting must be stopped too
+        status.stop()
+
+
 def _print(result: "Forecast") -> None:
-    from attnlab.pages.forecast import measures, word_rows
+    from attnlab.pages.forecast import label_rows, measures, word_rows
 
     screen = Screen()
     colour = {"likely to be learned": "green", "may be learned": "yellow", "no reason to be learned": "red"}
@@ -82,11 +112,15 @@ def _print(result: "Forecast") -> None:
     for name, value in measures(result):
         numbers.add_row(name, value)
     screen.print(numbers)
-    for title, words in (("The strongest words", result.strongest), ("The hopeless words", result.hopeless)):
-        rows = word_rows(words[:SHOWN], result)
+    tables = (
+        ("Each label", label_rows(result)),
+        ("The strongest words", word_rows(result.strongest, result)),
+        ("The hopeless words", word_rows(result.hopeless, result)),
+    )
+    for title, rows in tables:
         if rows:
             table = Table(*rows[0], title=title, title_justify="left")
-            for row in rows:
+            for row in rows[:SHOWN]:
                 table.add_row(*(str(value) for value in row.values()))
             screen.print(table)
     if result.picture.inputs:

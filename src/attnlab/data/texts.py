@@ -1,11 +1,13 @@
 """A user's labelled texts from one file, as a forecast takes them.
 
-A label is the one output word of its text (P3 2.4), so labelled texts are sentence pairs. Texts are lower-cased and cut
-at everything that is no letter, mark, digit or apostrophe. A row whose text has no word, or whose label is missing
-(empty or ``nan``), is left out, and the notes say which; rows are counted from 1 without the header.
+A label is the one output word of its text (P3 2.4), so labelled texts are sentence pairs. Texts are cut into words as
+`attnlab.data.tokens` does it for training; what is written without spaces is cut further. A row whose text has no word,
+or whose label is missing (empty or ``nan``), is left out, and the notes say which; rows are counted from 1 without the
+header.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,23 +19,36 @@ from numpy.typing import NDArray
 from attnlab.data.labelled_file import read_columns
 from attnlab.data.own_file import SHOWN, check_groups, count_rows, explain_rows, given_labels, id_like, parse_groups
 from attnlab.data.sentence_pairs import SentencePairs
+from attnlab.data.tokens import TokenRule, Tokens, tokenise
 from attnlab.errors import UsageError
 from attnlab.files import as_path
 
-_NO_WORD = r"[^\pL\pM\pN']+"
+LONG = 20
+"""Letters of the mean word from which on texts of one word are taken for texts without spaces."""
+PIECE = 3
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+"""Thai, Lao, Burmese, Khmer, Japanese and Chinese characters."""
+_CHARACTER = re.compile(f"[{_UNSPACED}]")
+_CHARACTER_OR_WORD = re.compile(f"[{_UNSPACED}]|[^{_UNSPACED}]+")
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts:
     """``pairs``: the texts' words and their labels. ``left_out``: rows without words or label, counted from 1.
 
-    ``unmapped``: rows with a label that the map does not name. ``path``: their file.
+    ``unmapped``: rows with a label that the map does not name. ``path``: their file. ``texts``: as they were read.
+    ``cut``: what words are, where texts are written without spaces.
     """
 
     pairs: SentencePairs
     left_out: tuple[int, ...]
     path: Path
     unmapped: tuple[int, ...] = ()
+    texts: Sequence[str] | None = None
+    cut: str = ""
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -52,6 +67,11 @@ class LabelledTexts:
             for rows, which in ((self.left_out, "without words or label"), (self.unmapped, "with a label not mapped"))
             if rows
         ]
+        if self.cut:
+            notes.append(
+                f"{self.path.name}: its texts are written without spaces; here {self.cut} count as words. Training and "
+                "`attnlab data` take what is between spaces and punctuation for a word, so put spaces between words."
+            )
         labels, label = self.pairs.target_words, self.pairs.target
         once = np.flatnonzero(np.bincount(label, minlength=len(labels))[label] == 1)
         if why := id_like(len(labels), len(self)):
@@ -88,9 +108,10 @@ def read_texts(
     path = as_path(path, "A file of labelled texts")
     grouping = parse_groups(map)
     texts, labels = read_columns(path, [text, label])
-    words = pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_lower(texts), _NO_WORD, " "))
+    written = texts.to_pylist()
+    tokens, cut = _tokenised(written)
     labels = given_labels(labels)
-    whole = np.asarray(pc.and_(pc.not_equal(words, ""), pc.not_equal(labels, "")))
+    whole = (tokens.lengths > 0) & np.asarray(pc.not_equal(labels, ""))
     mapped = np.ones(len(whole), dtype=bool)
     if grouping is not None:
         names = labels.to_pylist()
@@ -102,14 +123,45 @@ def read_texts(
     if not used.any():
         raise UsageError(f"{path} has no row with words in its text and a label.")
     left_out, unmapped = (tuple((np.flatnonzero(rows) + 1).tolist()) for rows in (~whole, whole & ~mapped))
-    return LabelledTexts(_paired(words.filter(pa.array(used)), labels.filter(pa.array(used))), left_out, path, unmapped)
+    kept = [one for one, there in zip(written, used.tolist(), strict=True) if there]
+    return LabelledTexts(_paired(tokens, labels, used), left_out, path, unmapped, kept, cut)
 
 
-def _paired(texts: pa.Array, labels: pa.Array) -> SentencePairs:
-    """Words between single blanks, and labels, as ids."""
-    split = pc.split_pattern(texts, " ")
-    encoded = [column.dictionary_encode() for column in (split.flatten(), labels)]
-    words, names = (column.indices.to_numpy().astype(np.int32) for column in encoded)
-    offsets = split.offsets.to_numpy().astype(np.int64)
-    vocabularies = (column.dictionary.to_pylist() for column in encoded)
-    return SentencePairs(words, offsets - offsets[0], names, np.arange(len(names) + 1, dtype=np.int64), *vocabularies)
+class _Characters(TokenRule):
+    """Every character of a script without spaces is a word."""
+
+    def words(self, text: str) -> list[str]:
+        return [one for word in super().words(text) for one in _CHARACTER_OR_WORD.findall(word)]
+
+
+class _Pieces(TokenRule):
+    """All runs of ``PIECE`` characters are words."""
+
+    def words(self, text: str) -> list[str]:
+        words = super().words(text)
+        return [word[k : k + PIECE] for word in words for k in range(max(1, len(word) - PIECE + 1))]
+
+
+def _tokenised(texts: Sequence[str]) -> tuple[Tokens, str]:
+    """The texts' words, and what they are where texts are written without spaces."""
+    tokens = tokenise(texts, TokenRule())
+    count = np.bincount(tokens.ids, minlength=len(tokens.words))
+    letters = count @ np.array([len(word) for word in tokens.words], np.int64)
+    unspaced = count @ np.array([len(_CHARACTER.findall(word)) for word in tokens.words], np.int64)
+    if unspaced > letters / 2:
+        return tokenise(texts, _Characters()), "single characters"
+    one_word = len(tokens.ids) and np.median(tokens.lengths[tokens.lengths > 0]) == 1
+    if one_word and letters >= LONG * len(tokens.ids):
+        return tokenise(texts, _Pieces()), f"all runs of {PIECE} characters"
+    return tokens, ""
+
+
+def _paired(tokens: Tokens, labels: pa.Array, used: NDArray[np.bool_]) -> SentencePairs:
+    """The words and labels of the rows ``used``, as ids."""
+    kept, words = np.unique(tokens.ids[np.repeat(used, tokens.lengths)], return_inverse=True)
+    offsets = np.append(0, tokens.lengths[used].cumsum())
+    encoded = labels.filter(pa.array(used)).dictionary_encode()
+    names = encoded.indices.to_numpy().astype(np.int32)
+    vocabulary = [tokens.words[one] for one in kept.tolist()]
+    ends = np.arange(len(names) + 1, dtype=np.int64)
+    return SentencePairs(words.astype(np.int32), offsets, names, ends, vocabulary, encoded.dictionary.to_pylist())

@@ -8,7 +8,8 @@ from attnlab.errors import UsageError
 from attnlab.files import write_atomically
 from attnlab.pages.charts import heat_map
 from attnlab.pages.page import Section, write_page
-from attnlab.theory.forecast import LIKELY, WEAK, Forecast, WordForecast
+from attnlab.theory.forecast import LIKELY, WEAK, Forecast
+from attnlab.theory.words import NAMED, WordForecast
 
 
 def write_forecast(folder: Path, made: Forecast, name: str) -> list[Path]:
@@ -55,6 +56,17 @@ def sections(made: Forecast) -> list[Section]:
             ],
             table=[{"measure": name, "value": value} for name, value in measures(made)],
         ),
+        *(
+            [
+                Section(
+                    "Each label",
+                    ["The gain on the texts of one label alone: the mean over all texts can hide a rare one."],
+                    table=label_rows(made),
+                )
+            ]
+            if made.labels
+            else []
+        ),
         Section(
             "The table of the strongest words",
             [],
@@ -91,9 +103,14 @@ def measures(made: Forecast) -> list[tuple[str, str]]:
         ("sentences read", f"{made.sentences}"),
         ("output words read", f"{made.tokens}"),
         ("different input and output words", f"{made.input_words} and {made.output_words}"),
-        ("gain if chosen by the derivative at initialisation", f"{made.derivative_gain:.4f}"),
-        ("information of the alignment, uncorrected", f"{made.information:.4f}"),
-        ("mutual information of the table", f"{made.mutual_information:.4f}"),
+    ]
+
+
+def label_rows(made: Forecast) -> list[dict[str, object]]:
+    """The commonest labels as rows of a table."""
+    return [
+        {"label": one.label, "texts": one.texts, "gain, bits": f"{one.gain:.3f}", "verdict": one.verdict}
+        for one in made.labels[:NAMED]
     ]
 
 

@@ -9,9 +9,10 @@ positions l of one sentence. The gain of an output word y_t is
 in bits: 0 where all positions are alike, log2 L where one position has it all. Chance must not look like knowledge, so
 three disjoint thirds of the sentences play three parts: the table of one says which position is best, that of the
 second says by how much, and both are read on the sentences of the last. What is chance in the first is not there in the
-second.
+second. Equal sentences are in one third together: else a sentence would be read by a table that was made from it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -26,12 +27,16 @@ from attnlab.seeds import numpy_generator
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Watch = Callable[[str], None]
+"""Called with what is done next."""
 
 FOLDS = 3
 FEWEST = 12
-"""Fewest sentences to forecast from: four for each third."""
+"""Fewest different sentences to forecast from: four for each third."""
 MOST_CELLS = 10_000_000
 """Most pairs of an output word and an input position that are read; of a larger corpus a random part is."""
+HUGE = 10
+"""Times the median sentence, beyond which a sentence is set aside where not all can be read (`_huge`)."""
 DENSE = 4_000_000
 """Most entries a table may have to be kept whole, zeros and all."""
 ROUNDING = 1e-9
@@ -42,15 +47,23 @@ ROUNDING = 1e-9
 class Gains:
     """What was read on every output word, in the order of ``pairs`` (which were shuffled, and perhaps thinned).
 
+    ``order``: (sentences,) where each was in the data. ``group``: (sentences,) rising; equal sentences have the same.
+    ``huge``: sentences of the data that were set aside. ``thinned``: whether others were left out, drawn at random.
+
     All (rows,), a row for each output word: ``gain`` and ``derivative_gain`` in bits, the mean of both ways round; the
     second chooses the best position by P3's derivative at initialisation, C - row mean, instead of by Trans.
     ``information``: log2 L - H(alpha_ibm), from the whole table, uncorrected. ``output``: the word. ``pair``: its
     sentence. ``partner``: (rows, 2), the input words chosen. ``fold``: the third it was read in.
     ``telling``: (input words,) how much more than its sentences' average each input word tells, in bits, over
     ``occurrences`` (input words,) held-out cells. ``mutual_information``: of the whole table, in bits.
+    ``together``: (rows,) bits that all words of the sentence, each with the same weight, say beyond the word's share.
     """
 
     pairs: SentencePairs
+    order: Ints
+    group: Ints
+    huge: Ints
+    thinned: bool
     gain: Floats
     derivative_gain: Floats
     information: Floats
@@ -61,6 +74,7 @@ class Gains:
     telling: Floats
     occurrences: Ints
     mutual_information: float
+    together: Floats
 
     @property
     def mean(self) -> float:
@@ -68,20 +82,30 @@ class Gains:
         return float(self.gain.mean())
 
 
-def read_gains(pairs: SentencePairs, *, seed: int = 0) -> Gains:
+def read_gains(pairs: SentencePairs, *, seed: int = 0, watch: Watch = lambda _: None) -> Gains:
     """The gain of every output word; ``seed`` decides which sentences are in which third."""
-    pairs = _shuffled(pairs, seed)
+    watch("counting which words occur together")
+    huge = _huge(pairs)
+    order, thinned = _shuffled(pairs, huge, seed)
+    order, group = _grouped(pairs, order, len(huge))
+    pairs = pairs.select(order)
     cells = _Cells.of(pairs)
-    n = len(pairs)
-    bounds = [n * fold // FOLDS for fold in range(FOLDS + 1)]
+    bounds = np.searchsorted(group, [(group[-1] + 1) * fold // FOLDS for fold in range(FOLDS + 1)]).tolist()
     blocks = [cells.block(pairs, low, high) for low, high in pairwise(bounds)]
     tables = [_table(cells, block) for block in blocks]
     whole = _Table(*(sum(parts) for parts in zip(*tables, strict=True)))
-    read = [_read(cells, block, tables[fold - 1], tables[fold - 2], whole, fold) for fold, block in enumerate(blocks)]
+    read = []
+    for fold, block in enumerate(blocks):
+        watch(f"reading third {fold + 1} of {FOLDS}")
+        read.append(_read(cells, block, tables[fold - 1], tables[fold - 2], whole, fold))
     telling, occurrences = (np.sum([part.pop(name) for part in read], axis=0) for name in ("telling", "occurrences"))
     joined = {name: np.concatenate([part[name] for part in read]) for name in read[0]}
     return Gains(
         pairs=pairs,
+        order=order,
+        group=group,
+        huge=huge,
+        thinned=thinned,
         telling=np.divide(telling, occurrences, out=np.zeros_like(telling), where=occurrences > 0),
         occurrences=occurrences.astype(np.int64),
         mutual_information=_mutual_information(cells, whole),
@@ -199,6 +223,7 @@ def _read(cells: _Cells, block: _Block, first: _Table, second: _Table, whole: _T
     row = np.repeat(np.arange(len(block.lengths)), block.lengths)
     inputs = cells.input[block.cells]
     gain, derivative_gain = np.zeros(len(block.lengths)), np.zeros(len(block.lengths))
+    together = sum(_together(table, cells, block) for table in (first, second)) / 2
     telling = np.zeros(cells.shape[0])
     partners = []
     contrasts = [_contrast(table.trans(cells, block.cells), block) for table in (first, second)]
@@ -214,6 +239,7 @@ def _read(cells: _Cells, block: _Block, first: _Table, second: _Table, whole: _T
     return {
         "gain": gain,
         "derivative_gain": derivative_gain,
+        "together": together,
         "information": np.maximum(0.0, np.log2(block.lengths) - entropy),
         "output": cells.row_output[block.rows],
         "pair": cells.pair[block.rows],
@@ -232,6 +258,14 @@ def _contrast(trans: Floats, block: _Block) -> Floats:
     return np.log2(ratio)
 
 
+def _together(table: _Table, cells: _Cells, block: _Block) -> Floats:
+    """log2 of each row's mean Trans over the output word's share; 0 where the table lacks the word: (rows,)."""
+    mean = np.add.reduceat(table.trans(cells, block.cells), block.starts) / block.lengths
+    share = (table.outputs / table.outputs.sum())[cells.row_output[block.rows]]
+    bits: Floats = np.log2(np.divide(mean, share, out=np.ones_like(mean), where=share > 0))
+    return bits
+
+
 def _best(values: Floats, row: Ints, block: _Block) -> Ints:
     """The first cell of each row that has its largest value: (rows,), within the block."""
     hits = np.flatnonzero(values == np.repeat(np.maximum.reduceat(values, block.starts), block.lengths))
@@ -241,13 +275,46 @@ def _best(values: Floats, row: Ints, block: _Block) -> Ints:
 # --- which sentences
 
 
-def _shuffled(pairs: SentencePairs, seed: int) -> SentencePairs:
-    """The sentences that have words on both sides, in random order; only as many as may be read."""
-    lengths = np.diff(pairs.source_offsets) * np.diff(pairs.target_offsets)
-    order = numpy_generator(seed, "forecast").permutation(np.flatnonzero(lengths))
-    order = order[np.cumsum(lengths[order]) <= MOST_CELLS]
-    if len(order) < FEWEST:
+def _huge(pairs: SentencePairs) -> Ints:
+    """The sentences to set aside: where not all can be read, one must not take the place of hundreds of others."""
+    cells = np.diff(pairs.source_offsets) * np.diff(pairs.target_offsets)
+    if cells.sum() <= MOST_CELLS:
+        return np.zeros(0, np.int64)
+    most = max(MOST_CELLS // 100, HUGE * float(np.median(cells[cells > 0])))
+    return np.flatnonzero(cells > min(most, MOST_CELLS // FEWEST))
+
+
+def _shuffled(pairs: SentencePairs, huge: Ints, seed: int) -> tuple[Ints, bool]:
+    """The sentences that have words on both sides, in random order; only as many as may be read. Whether more are."""
+    cells = np.diff(pairs.source_offsets) * np.diff(pairs.target_offsets)
+    order = numpy_generator(seed, "forecast").permutation(np.setdiff1d(np.flatnonzero(cells), huge))
+    read = order[np.cumsum(cells[order]) <= MOST_CELLS]
+    return read, len(read) < len(order)
+
+
+def _grouped(pairs: SentencePairs, order: Ints, huge: int) -> tuple[Ints, Ints]:
+    """``order`` with equal sentences beside each other, and for each the number of its group, rising: (sentences,).
+
+    A group is where its sentence that comes first in the data is. So large groups are not early, and without equal
+    sentences the order stays as it is. Texts that share one label each are equal by their words alone: a text under
+    two labels is still the same text.
+    """
+    by_source = (np.diff(pairs.target_offsets) <= 1).all()
+    firsts: dict[bytes, int] = {}
+    leader = np.empty(len(order), np.int64)
+    for place in np.argsort(order).tolist():
+        k = order[place]
+        key = pairs.source[pairs.source_offsets[k] : pairs.source_offsets[k + 1]].tobytes()
+        if not by_source:
+            key += b"|" + pairs.target[pairs.target_offsets[k] : pairs.target_offsets[k + 1]].tobytes()
+        leader[place] = firsts.setdefault(key, place)
+    if len(firsts) < FEWEST:
+        repeated = f" among {len(order)}" if len(firsts) < len(order) else ""
+        different = "different sentences" if repeated else "sentences"
+        long = f", and {huge} too long to be read" if huge else ""
         raise UsageError(
-            f"A forecast needs at least {FEWEST} sentences with words on both sides; there are {len(order)}."
+            f"A forecast needs at least {FEWEST} {different} with words on both sides; there are "
+            f"{len(firsts)}{repeated}{long}."
         )
-    return pairs.select(order)
+    together = np.argsort(leader, kind="stable")
+    return order[together], np.unique(leader[together], return_inverse=True)[1]
