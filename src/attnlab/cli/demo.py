@@ -1,5 +1,6 @@
 """``attnlab demo``: the papers' most surprising result in a few minutes."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -48,4 +49,4 @@ def demo(
             for paragraph in section.paragraphs:
                 screen.print(Padding(paragraph, (0, 0, 0, 2)), width=min(screen.width, 100))
         screen.print()
-    typer.echo(str(out))
+    typer.echo(os.fsencode(out))

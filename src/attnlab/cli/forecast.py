@@ -1,6 +1,7 @@
 """``attnlab forecast``: will attention be learned on this data? From co-occurrence alone."""
 
 import json
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -66,14 +67,15 @@ def forecast(
 
         written = write_forecast(out, result, name)
     if as_json:
-        typer.echo(json.dumps({"data": name, **result.to_json()}, indent=2, ensure_ascii=False))
+        numbers = json.dumps({"data": name, **result.to_json()}, indent=2, ensure_ascii=False)
+        typer.echo(numbers.encode("utf-8", "backslashreplace"))  # as JSON is, and a file's name may be no UTF-8
         return
     if settings.quiet:
         typer.echo(result.sentence)
     else:
         _print(result)
     for path in written:
-        typer.echo(str(path))
+        typer.echo(os.fsencode(path))
 
 
 def _print(result: "Forecast") -> None:

@@ -23,7 +23,7 @@ def save_forecast(path: Path, told: Forecast, name: str) -> Path:
         write_page(path, f"Forecast for {name}", told.sentence, sections(told))
     elif path.suffix.lower() == ".json":
         numbers = json.dumps({"data": name, **told.to_json()}, indent=2, ensure_ascii=False)
-        write_atomically(path, numbers.encode("utf-8"))
+        write_atomically(path, numbers.encode("utf-8", "backslashreplace"))  # a file's name may be no UTF-8
     else:
         raise UsageError(f"A forecast is saved as .html (a page) or .json (its numbers), not as {path.name!r}.")
     return path
