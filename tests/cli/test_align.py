@@ -92,6 +92,13 @@ def test_no_error_rate_where_the_table_does_not_know_the_words(folder):
         (["both", "--direction", "onion"], "no direction 'onion'; directions are forward"),
         (["both", "--direction", "onion"], "Did you mean union?"),
         (["both", "--iterations", "0"], "at least one iteration"),
+        (["both", "--iterations", "9" * 30], "at most 10000 iterations"),
+        (["both", "--tolerance", "inf"], "a share, at least 0 and below 1, not inf"),
+        (["both", "--gold", "huge"], "huge, line 1 is no link such as"),
+        (["n" * 300], "n cannot be read: File name too long"),
+        (["both", "--gold", "n" * 300], "n cannot be read: File name too long"),
+        (["both", "--table", "n" * 300], "n cannot be read: File name too long"),
+        (["both", "--table", "/dev/zero"], "/dev/zero is a device"),
         (["both", "--table-out", "t.csv"], ".parquet or .tsv, not as t.csv"),
         (["both", "--table", "both"], "both is no lexical table"),
         (["both", "--gold", "one"], "one, line 1 is no link such as"),
@@ -103,6 +110,7 @@ def test_a_mistake_is_told_and_nothing_is_written(words, told, folder, monkeypat
     """In this process: starting one takes longer than all the rest."""
     (folder / "one").write_text("x\n", encoding="utf-8")
     (folder / "empty").write_text("", encoding="utf-8")
+    (folder / "huge").write_text(f"1 1 {2**63}\n", encoding="utf-8")
     (folder / "latin").write_bytes("é\n".encode("latin1"))
     before = sorted(folder.iterdir())
     monkeypatch.chdir(folder)

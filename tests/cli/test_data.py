@@ -131,8 +131,11 @@ def test_hostile_texts_and_labels_do_nothing_to_the_terminal(tmp_path):
         (["show", "sst", "--vocabulary", "glove"], "no vocabulary rule 'glove'"),
         (["show", "none.csv", "--hub"], "--hub is for a corpus known by name"),
         (["show", "."], "is a folder; a file is needed"),
+        (["show", "n" * 300], "There is no corpus 'nnn"),
+        (["show", "n" * 300 + ".csv"], r"n\.csv cannot be read: File name too long"),
+        (["show", "sst", "--data", "n" * 300], "The data folder n+ is not there"),
     ],
-    ids=["unknown", "no-folder", "no-file", "map", "rule", "hub", "folder"],
+    ids=["unknown", "no-folder", "no-file", "map", "rule", "hub", "folder", "long", "long-file", "long-folder"],
 )
 def test_mistakes(words, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -137,6 +137,8 @@ def test_permutations_are_hopeless(tmp_path, monkeypatch):
         ),
         (["--source", "a", "--target", "b"], "a has 2 lines and b has 1"),
         (["--source", "a", "--target", "a"], "at least 12 sentences"),
+        (["n" * 300 + ".csv"], ".csv cannot be read: File name too long"),
+        (["n" * 300 + ".parquet"], ".parquet cannot be read: File name too long"),
     ],
 )
 def test_a_mistake_is_one_sentence(tmp_path, monkeypatch, words, named):
@@ -187,6 +189,22 @@ def test_a_saved_forecast_does_not_replace_a_pipe(tmp_path):
     with pytest.raises(UsageError, match=r"pipe\.json cannot be written: it is a device or a pipe"):
         attnlab.forecast(attnlab.SentencePairs.from_tokens(words, words)).save(tmp_path / "pipe.json")
     assert [path.is_fifo() for path in tmp_path.iterdir()] == [True]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="bring it back on a system whose files may have any name")
+def test_a_name_that_is_no_utf_8_is_read_and_written(tmp_path):
+    name, out = os.fsdecode(b"\xff.csv"), os.fsdecode(b"\xfe")
+    rows = "".join(f"good film {n},1\nbad film {n},0\n" for n in range(12))
+    (tmp_path / name).write_text(f"text,label\n{rows},1\n", encoding="utf-8")
+    words = [sys.executable, "-m", "attnlab", "forecast", name, "--quiet"]
+    env = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    got = subprocess.run([*words, "--out", out], cwd=tmp_path, env=env, capture_output=True)
+    assert (got.returncode, got.stderr) == (0, b"")
+    assert got.stdout.splitlines()[-1] == b"\xfe/forecast.json"
+    written = json.loads((tmp_path / out / "forecast.json").read_text(encoding="utf-8"))
+    assert written["data"] == name and written["notes"][0].startswith(name)
+    assert r"Forecast for \udcff.csv" in (tmp_path / out / "forecast.html").read_text(encoding="utf-8")
+    assert json.loads(subprocess.check_output([*words, "--json"], cwd=tmp_path, env=env)) == written
 
 
 def test_the_python_name_is_there():

@@ -64,10 +64,12 @@ def align(
     from attnlab.files import check_outputs, write_atomically
     from attnlab.theory.aligner import align, apply, pharaoh
     from attnlab.theory.alignment import read_gold
+    from attnlab.theory.ibm1 import check_training
     from attnlab.theory.lexicon import check_form, read_lexicon
     from attnlab.theory.symmetrise import check_direction
 
     check_direction(direction)
+    check_training(iterations, tolerance)
     if (file is None) == (source is None and target is None) or (source is None) != (target is None):
         raise UsageError("Name the text either as one FILE of lines `source ||| target`, or by --source and --target.")
     if (gold_source is None) != (gold_target is None) or (gold is None and gold_source is not None):

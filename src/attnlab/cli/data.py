@@ -1,6 +1,7 @@
 """``attnlab data``: which corpora are known, which are here, and what is in them."""
 
 import os
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -134,7 +135,10 @@ def _load(name: str, data: File, vocabulary: str, hub: bool, own: dict[str, Any]
     from attnlab.data.tokens import check_vocabulary_rule
 
     rule = check_vocabulary_rule(vocabulary)
-    if name in KNOWN or not (is_table(Path(name)) or Path(name).exists()):
+    there = is_table(Path(name))
+    with suppress(OSError):  # a name may be too long
+        there = there or Path(name).exists()
+    if name in KNOWN or not there:
         if own and name in KNOWN:
             option = {"groups": "map"}.get(next(iter(own)), next(iter(own)))
             raise UsageError(f"--{option} is for a file of your own; the columns and classes of {name} are known.")

@@ -95,7 +95,14 @@ def console() -> Screen:
 
 def say(line: str) -> None:
     """A line of standard output, for programs as it is, for people harmless."""
-    typer.echo(harmless(line) if sys.stdout and sys.stdout.isatty() else line)
+    if sys.stdout and sys.stdout.isatty():
+        typer.echo(harmless(line))
+        return
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        typer.echo(line.encode(encoding, "surrogateescape"))  # the name of a file may be no text
+    except UnicodeEncodeError:
+        typer.echo(line.encode(encoding, "backslashreplace"))
 
 
 def print_json(value: Any) -> None:

@@ -24,7 +24,7 @@ def save_forecast(path: Path, made: Forecast, name: str) -> Path:
         write_page(path, f"Forecast for {name}", made.sentence, sections(made))
     elif path.suffix.lower() == ".json":
         numbers = json.dumps({"data": name, **made.to_json()}, indent=2, ensure_ascii=False)
-        write_atomically(path, numbers.encode("utf-8"))
+        write_atomically(path, numbers.encode("utf-8", "backslashreplace"))  # a file's name may be no UTF-8
     else:
         raise UsageError(f"A forecast is saved as .html (a page) or .json (its numbers), not as {path.name!r}.")
     return path

@@ -43,7 +43,7 @@ def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -
     text = _template().render(
         title=title, lead=lead, parts=list(zip(sections, specs, strict=True)), scripts=scripts, policy=policy(scripts)
     )
-    write_atomically(path, text.encode("utf-8"))
+    write_atomically(path, text.encode("utf-8", "backslashreplace"))  # a file's name may be no UTF-8
 
 
 DRAW = """

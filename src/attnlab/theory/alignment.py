@@ -4,6 +4,7 @@ Gold files have one link a line: sentence, source position, target position, all
 (possible). Without a mark a link is sure. A sure link is possible, too.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from attnlab.theory.lexicon import Lexicon
 from attnlab.theory.links import Ints
 from attnlab.theory.symmetrise import Alignment
 
+_POSITION = re.compile(r"0*[1-9][0-9]{0,17}")  # more digits than any text has words, and no more than 64 bits hold
 ENOUGH = 0.95
 """Share of the gold text's tokens that a table must know for an error rate to say something about the alignment."""
 
@@ -62,10 +64,10 @@ def read_gold(path: Path) -> Gold:
         if not fields:
             continue
         numbers, mark = fields[:3], fields[3:]
-        if len(numbers) < 3 or not all(n.isascii() and n.isdigit() and int(n) > 0 for n in numbers) or len(mark) > 1:
+        if len(numbers) < 3 or not all(_POSITION.fullmatch(n) for n in numbers) or len(mark) > 1:
             raise UsageError(
                 f"{path}, line {number} is no link such as `1 2 3` or `1 2 3 S` (sentence, source and target position, "
-                f"from 1): {line[:40]!r}."
+                f"from 1, at most 18 digits): {line[:40]!r}."
             )
         if mark and mark[0] not in ("S", "P"):
             raise UsageError(f"{path}, line {number} marks a link {mark[0]!r}; marks are S (sure) and P (possible).")

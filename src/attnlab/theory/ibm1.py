@@ -18,6 +18,7 @@ from attnlab.theory.counts import CountTable, Lookup, table_of
 from attnlab.theory.links import Chunk, Entries, Floats, Ints, Links, blocks
 
 UNALIGNED = -1
+MOST_ITERATIONS = 10_000
 MOST_LINKS_KEPT = 2**28
 """Links of which the structure is kept between iterations (5 bytes each); of a larger corpus it is made anew."""
 
@@ -42,6 +43,19 @@ class Ibm1:
         return len(self.log_likelihoods) - 1
 
 
+def check_training(iterations: int, tolerance: float | None) -> None:
+    """Refuse a number of iterations or a tolerance that nobody can mean."""
+    if iterations < 1:
+        raise UsageError(f"IBM Model 1 needs at least one iteration, not {iterations}.")
+    if iterations > MOST_ITERATIONS:
+        raise UsageError(
+            f"IBM Model 1 makes at most {MOST_ITERATIONS} iterations; after some tens little changes, and a tolerance "
+            "ends it there."
+        )
+    if tolerance is not None and not 0 <= tolerance < 1:
+        raise UsageError(f"The tolerance is a share, at least 0 and below 1, not {tolerance}.")
+
+
 def train_ibm1(
     pairs: SentencePairs,
     *,
@@ -61,10 +75,7 @@ def train_ibm1(
     >>> train_ibm1(pairs, iterations=20).table.dense().round(1).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    if iterations < 1:
-        raise UsageError(f"IBM Model 1 needs at least one iteration, not {iterations}.")
-    if tolerance is not None and not tolerance >= 0:
-        raise UsageError(f"The tolerance is a share of at least 0, not {tolerance}.")
+    check_training(iterations, tolerance)
     if len(pairs.source) == 0:
         raise UsageError("There is no sentence pair with words on both sides, so there is nothing to count.")
     training = _Training(Links(pairs, null=null))

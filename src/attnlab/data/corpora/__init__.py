@@ -5,6 +5,7 @@
 
 import difflib
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from attnlab.data.corpora import ag_news, amazon, imdb, newsgroups, sms, sst, yelp
@@ -31,6 +32,7 @@ def data_folder(root: Path | None) -> Path:
     if not named:
         raise UsageError("No data folder is given: name one, or set ATTNLAB_DATA to a folder that holds the corpora.")
     folder = Path(named)
-    if not folder.is_dir():
-        raise UsageError(f"The data folder {folder} is not there.")
-    return folder
+    with suppress(OSError):  # a name may be too long
+        if folder.is_dir():
+            return folder
+    raise UsageError(f"The data folder {folder} is not there.")
