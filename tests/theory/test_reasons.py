@@ -192,6 +192,13 @@ def test_why_permutations_have_no_reason(distribution, said):
     assert said in reason
 
 
+def test_many_labels_are_checked_with_fewer_pairs():
+    rng = numpy_generator(0)
+    texts, labels = rng.integers(200, size=(3000, 8)), rng.integers(80, size=(3000, 1))
+    (reason,) = forecast(SentencePairs.from_ids(texts, labels, 200), kind="labels").reasons
+    assert "nor do pairs of the 111 commonest words" in reason
+
+
 def test_labels_with_too_few_texts_are_not_checked():
     rng = numpy_generator(0)
     pairs = SentencePairs.from_ids(rng.integers(9, size=(30, 5)), np.arange(30)[:, None] // 3, 10)
