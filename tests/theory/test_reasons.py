@@ -55,7 +55,7 @@ def test_label_noise(made):
     result = made(case.lines(), case.names())
     assert result.verdict == "no reason to be learned"
     (reason,) = result.reasons
-    assert reason.startswith("The labels look like noise") and "were not looked at" in reason
+    assert reason.startswith("The labels look like noise") and "are not seen" in reason
     assert "nor capitals, punctuation and symbols" in reason
 
 

@@ -284,8 +284,8 @@ def _label_reasons(verdict: Verdict, labels: Sequence[LabelForecast], checks: Ch
     elif not checks.thrown_away and checks.pair is None:
         also = "" if raw is None else ", nor capitals, punctuation and symbols"
         reasons.append(
-            f"The labels look like noise: words do not name them better than chance ({shares}), nor do pairs of "
-            f"the {checks.common} commonest words{also}. Rarer pairs, three words together and order were not looked at."
+            f"The labels look like noise: words do not name them better than chance ({shares}), nor do pairs "
+            f"of the {checks.common} commonest words{also}. Rarer pairs, three words together and order are not seen."
         )
     return tuple(reasons)
 
