@@ -115,6 +115,15 @@ def test_repeated_rows_are_counted_aloud(tmp_path):
     assert "Each label" in got.stdout and "mutual information" not in got.stdout
 
 
+def test_a_label_in_a_reason_is_no_markup(tmp_path, monkeypatch):
+    rows = [f"a lovely film {k},[/red]\nan awful film {k},bad\n" for k in range(12)]
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(rows) + "odd,[/b]\nvery odd,[/b]\n")
+    monkeypatch.chdir(tmp_path)
+    got = CliRunner().invoke(app, ["forecast", "a.csv"])
+    assert got.exception is None
+    assert "different texts): '[/b]'." in " ".join(got.stdout.split())
+
+
 def test_permutations_are_hopeless(tmp_path, monkeypatch):
     lines = [" ".join(order) for order in permutations("abcd")]
     (tmp_path / "a").write_text("\n".join(lines), encoding="utf-8")

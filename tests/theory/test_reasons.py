@@ -55,7 +55,7 @@ def test_label_noise(made):
     result = made(case.lines(), case.names())
     assert result.verdict == "no reason to be learned"
     (reason,) = result.reasons
-    assert reason.startswith("The labels look like noise") and "were not looked at" in reason
+    assert reason.startswith("The labels look like noise") and "are not seen" in reason
     assert "nor capitals, punctuation and symbols" in reason
 
 
@@ -190,6 +190,13 @@ def test_why_permutations_have_no_reason(distribution, said):
     words = distribution.draw(600, numpy_generator(0))
     (reason,) = forecast(SentencePairs.from_ids(words, words, distribution.words)).reasons
     assert said in reason
+
+
+def test_many_labels_are_checked_with_fewer_pairs():
+    rng = numpy_generator(0)
+    texts, labels = rng.integers(200, size=(3000, 8)), rng.integers(80, size=(3000, 1))
+    (reason,) = forecast(SentencePairs.from_ids(texts, labels, 200), kind="labels").reasons
+    assert "nor do pairs of the 111 commonest words" in reason
 
 
 def test_labels_with_too_few_texts_are_not_checked():

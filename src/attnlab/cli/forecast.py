@@ -107,7 +107,7 @@ def _print(result: "Forecast") -> None:
 
     screen = Screen()
     colour = {"likely to be learned": "green", "may be learned": "yellow", "no reason to be learned": "red"}
-    screen.print(result.sentence, style=f"bold {colour.get(result.verdict, 'magenta')}")
+    screen.print(Text(result.sentence, f"bold {colour.get(result.verdict, 'magenta')}"))
     numbers = Table(show_header=False)
     for name, value in measures(result):
         numbers.add_row(name, value)

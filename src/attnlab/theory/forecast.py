@@ -17,7 +17,7 @@ from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.data.texts import LabelledTexts
 from attnlab.errors import UsageError
 from attnlab.theory.gain import FOLDS, Floats, Gains, Ints, Watch, read_gains
-from attnlab.theory.reasons import COMMON, LABELS, OFTEN, STRONG, Checks, check_labels
+from attnlab.theory.reasons import LABELS, OFTEN, STRONG, Checks, check_labels
 from attnlab.theory.words import NAMED, Picture, WordForecast, named_words
 
 Kind = Literal["pairs", "labels"]
@@ -284,8 +284,8 @@ def _label_reasons(verdict: Verdict, labels: Sequence[LabelForecast], checks: Ch
     elif not checks.thrown_away and checks.pair is None:
         also = "" if raw is None else ", nor capitals, punctuation and symbols"
         reasons.append(
-            f"The labels look like noise: words do not name them better than chance ({shares}), nor do pairs of the "
-            f"{COMMON} commonest words{also}. Rarer pairs, three words together and their order were not looked at."
+            f"The labels look like noise: words do not name them better than chance ({shares}), nor do pairs "
+            f"of the {checks.common} commonest words{also}. Rarer pairs, three words together and order are not seen."
         )
     return tuple(reasons)
 

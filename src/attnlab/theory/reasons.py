@@ -22,7 +22,9 @@ OFTEN = 10
 LABELS = 100
 """Labels that are looked at: the commonest."""
 COMMON = 300
-"""Words whose pairs are looked at: the commonest."""
+"""Words whose pairs are looked at: the commonest. Fewer where there are many labels (`MOST_COUNTS`)."""
+MOST_COUNTS = 1_000_000
+"""Pairs of words times labels that are counted."""
 SURE = 3.0
 """Standard errors by which one share must be above another to be called better."""
 STRONG = 0.5
@@ -53,13 +55,14 @@ class Checks:
     """What was seen in a sample of texts. ``raw``: by capitals, punctuation and symbols; None without raw texts.
 
     ``clearest``: of these the one that says the most, and its label. ``pair``: two words that say more together than
-    each alone, and by how many bits, on texts held out; None if there are none among the commonest.
+    each alone, and by how many bits, on texts held out; None if there are none among the ``common`` commonest.
     """
 
     words: Named
     raw: Named | None
     clearest: tuple[str, str]
     pair: tuple[str, str, float] | None
+    common: int
 
     @property
     def thrown_away(self) -> bool:
@@ -83,8 +86,9 @@ def check_labels(gains: Gains, texts: Sequence[str] | None = None, *, pairs: boo
         if len(kinds):
             raw = _named(marks, label, fold)
             clearest = _clearest(marks, kinds, label, names)
-    pair = _pair(features, words, label, fold) if pairs else None
-    return Checks(_named(features, label, fold), raw, clearest, pair)
+    common = min(COMMON, len(words), int((MOST_COUNTS / len(names)) ** 0.5))
+    pair = _pair(features, words, label, fold, common) if pairs else None
+    return Checks(_named(features, label, fold), raw, clearest, pair, common)
 
 
 def _sample(gains: Gains) -> tuple[Ints, Ints, list[str]]:
@@ -178,13 +182,15 @@ def _information(counts: Floats) -> Floats:
     return result
 
 
-def _pair(features: sparse.csr_matrix, words: list[str], label: Ints, fold: Ints) -> tuple[str, str, float] | None:
-    """The pair of common words that says more together than its words do alone: I(y; a, b) - I(y; a) - I(y; b).
+def _pair(
+    features: sparse.csr_matrix, words: list[str], label: Ints, fold: Ints, most: int
+) -> tuple[str, str, float] | None:
+    """The pair of the ``most`` commonest words that says more together than alone: I(y; a, b) - I(y; a) - I(y; b).
 
     On each third the pair is read that the two others choose. Labels that have nothing to do with words give a sum
     that is about chi-squared.
     """
-    common = np.sort(np.argsort(-np.asarray(features.sum(axis=0)).ravel(), kind="stable")[:COMMON])
+    common = np.sort(np.argsort(-np.asarray(features.sum(axis=0)).ravel(), kind="stable")[:most])
     dense = features[:, common].toarray()
     if len(common) < 2:
         return None
