@@ -329,6 +329,7 @@ def test_no_more_than_20000_reviews_are_read(tmp_path):
         ("yelp/yelp_academic_dataset_review.json", '{"stars": 4, "text": "x"}\n{"stars": 4}\n', r"line 2 is no review"),
         ("yelp/yelp_academic_dataset_review.json", '{"stars": 4, "text": 7}\n', r"line 1 is no review"),
         ("yelp/yelp_academic_dataset_review.json", "[]\n", r"line 1 is no review"),
+        ("yelp/yelp_academic_dataset_review.json", "[" * 100_000, r"line 1 is no review"),
         (
             "yelp/yelp_academic_dataset_review.json",
             '{"stars": NaN, "text": "x"}\n',
@@ -338,7 +339,7 @@ def test_no_more_than_20000_reviews_are_read(tmp_path):
         ("yelp/yelp_10k_stars.csv", "stars,text\n9,x\n", r"row 1: a review has 1 to 5 stars, not 9"),
         ("yelp/yelp_10k_stars.csv", "star,text\n9,x\n", r"no column 'stars'; .* Did you mean 'star'\?"),
     ],
-    ids=["key", "text", "list", "nan", "word", "nine", "column"],
+    ids=["key", "text", "list", "deep", "nan", "word", "nine", "column"],
 )
 def test_bad_reviews(name, text, named, tmp_path):
     write(tmp_path / name, text)

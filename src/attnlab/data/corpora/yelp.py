@@ -58,7 +58,7 @@ def _json_lines(path: Path) -> Iterator[tuple[str, str, float]]:
             try:
                 review = json.loads(line)
                 text, stars = review["text"], float(review["stars"])
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 text = None
             if not isinstance(text, str):
                 raise UsageError(f'{path}, line {number} is no review such as {{"stars": 4, "text": "..."}}.')
