@@ -47,7 +47,7 @@ def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -
         scripts=scripts,
         policy=policy(scripts),
     )
-    write_atomically(path, text.encode("utf-8"))
+    write_atomically(path, text.encode("utf-8", "replace"))
 
 
 DRAW = """
