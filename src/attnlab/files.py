@@ -209,6 +209,23 @@ def need_sealed(path: Path) -> bytes:
     return data
 
 
+def read_inside(folder: Path, name: str, most: int) -> bytes:
+    """A file's bytes in a folder that may be a stranger's: a UsageError where it is no plain file of at most ``most``
+    bytes, or a link leads out of the folder.
+    """
+    path = folder / name
+    try:
+        if not path.resolve(strict=True).is_relative_to(folder.resolve()):
+            raise UsageError(f"{path} is a link that leaves its folder, and is not read.")
+        if not path.is_file():
+            raise UsageError(f"{path} is no plain file, and is not read.")
+        if (size := path.stat().st_size) > most:
+            raise UsageError(f"{path} has {size:,} bytes, where at most {most:,} are expected.")
+        return path.read_bytes()
+    except (OSError, RuntimeError) as fault:  # links in a circle are a RuntimeError
+        raise UsageError(f"{path} cannot be read: {getattr(fault, 'strerror', None) or fault}.") from None
+
+
 # --- Writing ------------------------------------------------------------------------------------------------------
 
 

@@ -245,6 +245,12 @@ def test_rules_are_named_by_their_hashes(tmp_path):
         ({"seeds": [1]}, "seeds"),
         ({"preset": "papr"}, "preset"),
         ({"notes": None}, "notes"),
+        ({"rules": {"a": "b"}}, "rules"),
+        ({"moved": {"why": 1}}, "moved"),
+        ({"rules_commit": 7}, "rules_commit"),
+        ({"recalled_runs": {"a": "b"}}, "recalled_runs"),
+        ({"claims": [{"claim": "a", "parts": [{"name": "b"}]}]}, "claims.0.parts.0"),
+        ({"seeds": {"networks": ["0"]}}, "seeds"),
     ],
 )
 def test_a_result_that_is_none_of_ours_is_refused_in_a_sentence(tmp_path, changes, sentence):
@@ -261,6 +267,72 @@ def test_a_damaged_result_is_refused_in_a_sentence(tmp_path, text):
     (tmp_path / "paper" / "result.json").write_text(text)
     with pytest.raises(UsageError, match=r"result\.json is no whole result"):
         COPYING.report(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "sentence"),
+    [
+        ("tables/short.csv", b"\xff\xfe,1\n", "is not a table of ours"),
+        ("tables/short.csv", b"a,b\n1\n", "line 2: it has not as many cells"),
+        ("tables/short.csv", b"a,b\n1,2\n1,2,3\n", "line 3: it has not as many cells"),
+        ("tables/short.csv", b"a\n" + b"x" * 200_000, "is not a table of ours"),
+        ("tables/short.csv", b"PK\x03\x04\0\0\0", "is not a table of ours"),
+        ("tables/curves.csv", b"what\n1\n", "is not what .* is drawn from"),
+        ("tables/curves.csv", b"setting,seed,step,accuracy\n40 of 60,0,soon,1\n", "is not what .* is drawn from"),
+        ("figures/bars.vl.json", b"", "is no chart"),
+        ("figures/bars.vl.json", b"[" * 100_000, "is no chart"),
+        ("figures/bars.vl.json", b'{"a":' * 900 + b"1" + b"}" * 900, "is no chart"),
+        ("figures/bars.vl.json", b"[1, 2]", "is no chart"),
+        ("figures/bars.vl.json", b'{"$schema": "vega-lite", "width": NaN}', "is no chart .NaN is no number"),
+        ("figures/bars.vl.json", None, "cannot be read: No such file"),
+    ],
+)
+def test_a_part_of_a_result_that_is_none_is_named(tmp_path, name, data, sentence):
+    put(tmp_path)
+    if data is None:
+        (tmp_path / "paper" / name).unlink()
+    else:
+        (tmp_path / "paper" / name).write_bytes(data)
+    with pytest.raises(UsageError, match=f"{re.escape(name)}.*{sentence}"):
+        COPYING.report(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["result.json", "tables/short.csv", "figures/bars.vl.json"])
+@pytest.mark.parametrize(
+    ("made", "sentence"), [("link", "leaves its folder"), ("folder", "no plain file"), ("long", "bytes")]
+)
+def test_nothing_is_read_through_links_that_leave_the_folder_nor_without_bounds(tmp_path, name, made, sentence):
+    put(tmp_path / "copying")
+    place = tmp_path / "copying" / "paper" / name
+    secret = place.rename(tmp_path / "secret")
+    if made == "link":
+        place.symlink_to(secret)
+    elif made == "folder":
+        place.mkdir()
+    else:
+        with place.open("wb") as file:
+            file.truncate(65_000_000)
+    said = "no result to report on" if (name, made) == ("result.json", "folder") else f"{re.escape(name)} .*{sentence}"
+    with pytest.raises(UsageError, match=said):
+        COPYING.report(tmp_path / "copying")
+
+
+def test_a_link_inside_the_folder_and_odd_titles_are_read(tmp_path):
+    put(tmp_path)
+    chart = tmp_path / "paper" / "figures" / "bars.vl.json"
+    for title in (7, None, ["one", 2], {"text": ["a", "b"]}, {}, "\ud800"):
+        chart.write_text(json.dumps({**json.loads(chart.read_text()), "title": title}))
+        page_of(tmp_path)
+    chart.rename(chart.with_name("moved"))
+    chart.symlink_to("moved")
+    page_of(tmp_path)
+
+
+def test_a_result_of_another_experiment_is_not_reported_on(tmp_path):
+    put(tmp_path / "rescue")
+    (tmp_path / "rescue").rename(tmp_path / "copying")
+    with pytest.raises(UsageError, match="paper holds a result of rescue at paper; it stands in the wrong place"):
+        COPYING.report(tmp_path / "copying")
 
 
 @pytest.mark.parametrize("place", ["data", "layer"])

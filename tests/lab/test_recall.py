@@ -182,6 +182,30 @@ def test_a_table_in_another_encoding_is_named(measured_once, tmp_path):
         recall(tmp_path / "results")
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "sentence"),
+    [
+        ("result.json", b"[" * 100_000, "is no whole result"),
+        ("result.json", b'{"inexact_runs": 3}', "is no whole result"),
+        ("tables/curves.csv", b"a\n" + b"x" * 200_000, "is not a table of ours"),
+        ("tables/runs.csv", b"setting,seed,run\n\0", "is not a table of ours"),
+    ],
+)
+def test_damaged_files_are_named(measured_once, tmp_path, name, data, sentence):
+    folder = copied(measured_once, tmp_path)
+    (folder / name).write_bytes(data)
+    with pytest.raises(UsageError, match=f"{name}.* {sentence}"):
+        recall(tmp_path / "results")
+
+
+@pytest.mark.parametrize("name", ["result.json", "tables/curves.csv", "tables/runs.csv"])
+def test_links_that_leave_the_folder_are_not_followed(measured_once, tmp_path, name):
+    folder = copied(measured_once, tmp_path)
+    (folder / name).symlink_to((folder / name).rename(tmp_path / "secret"))
+    with pytest.raises(UsageError, match=f"{name} is a link that leaves its folder"):
+        recall(tmp_path / "results")
+
+
 def test_only_experiments_that_read_no_weights_recall():
     check_recalling(find_experiment("early-verdict"))
     with pytest.raises(UsageError, match=r"which permuting needs; it is for copying,"):

@@ -7,10 +7,12 @@ colours, every seed a line; black marks are what can be read off the original. O
 
 import tomllib
 from importlib import resources
+from math import isfinite
 
 import altair as alt
 from pydantic import BaseModel, ConfigDict
 
+from attnlab.errors import UsageError
 from attnlab.lab.claims import Finding
 from attnlab.lab.written import WrittenResult
 from attnlab.pages.charts import hue, inline, rounded, titled
@@ -66,14 +68,21 @@ class PaperFigure(_Record):
     def chart(self, result: WrittenResult) -> alt.LayerChart:
         """Lines of every seed up to the figure's end, and the original's marks."""
         table = result.lines(self.table)
-        rows = [
-            {"seed": line.get("seed", ""), "series": series.label, "x": float(line["step"]), "y": float(line[series.y])}
-            for series in self.series
-            for line in table
-            if all(line[column] == value for column, value in series.where.items())
-            and line[series.y]
-            and float(line["step"]) <= self.x_end
-        ]
+        try:
+            rows = [
+                {"seed": line.get("seed", ""), "series": series.label, "x": step, "y": float(line[series.y])}
+                for series in self.series
+                for line in table
+                if all(line[column] == value for column, value in series.where.items())
+                and line[series.y]
+                and isfinite(float(line[series.y]))
+                and 0 <= (step := float(line["step"])) <= self.x_end
+            ]
+        except (KeyError, ValueError) as error:
+            place = result.folder / "tables" / f"{self.table}.csv"
+            raise UsageError(
+                f"{place} is not what {self.name} is drawn from ({error}); run the experiment again."
+            ) from None
         x = alt.X("x:Q", title=self.x_title, scale=alt.Scale(domain=[0, self.x_end]))
         y = alt.Y("y:Q", title=self.y_title, scale=alt.Scale(domain=self.y_domain) if self.y_domain else alt.Scale())
         labels, colours = [series.label for series in self.series], [series.colour for series in self.series]

@@ -5,8 +5,7 @@ A result keeps every measurement of its runs, to the last digit (``curves``), be
 not keep is weights: an experiment that reads these has to train.
 """
 
-import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from attnlab.errors import UsageError
 from attnlab.lab.claims import PRESETS
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.registry import EXPERIMENTS
-from attnlab.lab.result import read_result
+from attnlab.lab.result import read_result, read_table
 from attnlab.protocols import Row
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained, measured
@@ -84,11 +83,11 @@ def recall(results: Path) -> Recalled:
 def _runs_of(folder: Path) -> dict[str, dict[int, Row]]:
     """The rows of a result's runs, by id and step; none where it has no curves or names no runs."""
     path = folder / "tables" / f"{CURVES}.csv"
-    if not path.is_file():
+    if not path.exists():
         return {}
     ids: dict[tuple[str, ...], str] | None = None
     found: dict[str, dict[int, Row]] = {}
-    for line, cells in _lines(path):
+    for line, cells in read_table(folder, CURVES):
         names = next((names for names in NAMED_BY if set(names) <= set(cells)), None)
         if names is None:
             return {}
@@ -109,18 +108,7 @@ def _ids(folder: Path, names: tuple[str, ...]) -> dict[tuple[str, ...], str]:
     """Run ids by what names them, from the table that has both for the most runs; others are of some of them."""
     ids: dict[tuple[str, ...], str] = {}
     for path in sorted((folder / "tables").glob("*.csv")):
-        named = [cells for _, cells in _lines(path) if {*names, "run"} <= set(cells)]
+        named = [cells for _, cells in read_table(folder, path.stem) if {*names, "run"} <= set(cells)]
         if len(named) > len(ids):
             ids = {tuple(cells[name] for name in names): cells["run"] for cells in named}
     return ids
-
-
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a table, each with its line."""
-    try:
-        with path.open(newline="", encoding="utf-8") as lines:
-            reader = csv.DictReader(lines)
-            for cells in reader:
-                yield reader.line_num, cells
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path} is not a table of ours: {error}.") from None

@@ -1,6 +1,7 @@
 """Result folders ``results/<experiment>/<preset>/[<row>/]``: result.json, tables as CSV, figures."""
 
 import csv
+import io
 import json
 import shutil
 import tempfile
@@ -16,8 +17,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from attnlab.errors import UsageError
-from attnlab.files import explained, recover_folder, replace_folder
-from attnlab.lab.claims import Finding, Preset, first_mistake, load_claims
+from attnlab.files import explained, read_inside, recover_folder, replace_folder
+from attnlab.lab.claims import LARGEST, Finding, Preset, first_mistake, load_claims
 from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages import charts
 from attnlab.runs.environment import environment
@@ -25,8 +26,6 @@ from attnlab.runs.environment import environment
 RULES = "attnlab.lab.rules"
 WRITING, LEFT_OVER = ".writing-", 3600
 """How the folder is called in which a result is being written, and after how many seconds it is a killed process's."""
-LARGEST = 64_000_000
-"""Bytes of the largest ``result.json`` that is read."""
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
 """The name of a table or figure: it cannot leave its folder."""
 
@@ -134,6 +133,17 @@ def _digits(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
+Hashes = dict[str, dict[str, str]]
+"""What decides each claim, as `rules_of` says it."""
+
+
+class Moved(BaseModel):
+    """What a result of before its rules had hashes says of these since."""
+
+    why: str
+    rules: Hashes
+
+
 class Document(BaseModel):
     """The part of ``result.json`` that is read again; a result of a stranger's may hold anything."""
 
@@ -152,21 +162,36 @@ class Document(BaseModel):
     training_seconds: float
     inexact_runs: tuple[str, ...] = ()
     recalled_runs: dict[str, list[str]] = {}
+    rules: Hashes = {}
+    rules_commit: str | None = None
+    moved: Moved | None = None
 
 
 def read_result(folder: Path) -> dict[str, Any]:
     """The document of a result folder, checked; a damaged or foreign one is refused in a sentence."""
-    path = folder / "result.json"
+    path, data = folder / "result.json", read_inside(folder, "result.json", LARGEST)
     try:
-        if path.stat().st_size > LARGEST:
-            raise UsageError(f"{path} is too large for a result: {path.stat().st_size:,} bytes.")
-        data = path.read_bytes()
-        Document.model_validate_json(data)
+        Document.model_validate_json(data, strict=True)
         document: dict[str, Any] = json.loads(data)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except ValidationError as error:
         raise UsageError(f"{path} is no whole result ({first_mistake(error)}); run the experiment again.") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no whole result ({str(error)[:100]}); run the experiment again.") from None
     return document
+
+
+def read_table(folder: Path, name: str) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a result's table, each with its line in the file; what is no such table is refused in a sentence."""
+    path = folder / "tables" / f"{name}.csv"
+    data = read_inside(folder, f"tables/{name}.csv", LARGEST)
+    try:
+        if b"\0" in data:
+            raise csv.Error("it holds bytes of zero")
+        reader = csv.DictReader(io.StringIO(data.decode("utf-8"), newline=""))
+        rows = [(reader.line_num, cells) for cells in reader]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{path} is not a table of ours: {error}.") from None
+    for line, cells in rows:
+        if None in cells or None in cells.values():
+            raise UsageError(f"{path}, line {line}: it has not as many cells as the heading.")
+    return rows

@@ -1,6 +1,5 @@
 """Results as they lie on disk, read for pages: nothing is trained or decided again."""
 
-import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import UsageError
-from attnlab.lab.claims import PRESETS, Finding
-from attnlab.lab.result import read_result
+from attnlab.files import read_inside
+from attnlab.lab.claims import LARGEST, PRESETS, Finding
+from attnlab.lab.result import read_result, read_table
 from attnlab.pages.charts import Description
 
 
@@ -30,11 +30,9 @@ class WrittenResult:
 
     def lines(self, name: str) -> list[dict[str, str]]:
         """One of its tables as written; none if this result has no such table."""
-        path = self.folder / "tables" / f"{name}.csv"
-        if not path.is_file():
+        if not (self.folder / "tables" / f"{name}.csv").exists():
             return []
-        with path.open(newline="", encoding="utf-8") as lines:
-            return list(csv.DictReader(lines))
+        return [cells for _, cells in read_table(self.folder, name)]
 
     def table(self, name: str) -> list[dict[str, str]]:
         """The same with numbers as a reader wants them."""
@@ -42,7 +40,7 @@ class WrittenResult:
 
     def charts(self) -> list[tuple[str, Description]]:
         """Its figures by name."""
-        return [(name, _read_chart(self.folder / "figures" / f"{name}.vl.json")) for name in self.document["figures"]]
+        return [(name, _read_chart(self.folder, name)) for name in self.document["figures"]]
 
     def findings(self) -> list[Finding]:
         """What it says about claims."""
@@ -56,7 +54,12 @@ def strongest(folder: Path, rows: Sequence[str] = ("",)) -> list[WrittenResult]:
         for preset in reversed(PRESETS):
             place = folder / preset / row
             if (place / "result.json").is_file():
-                found.append(WrittenResult(preset, row, place, read_result(place)))
+                document = read_result(place)
+                named = document["experiment"], document["preset"], document.get("row", "")
+                if named != (folder.name, preset, row):
+                    of = " ".join(filter(None, (named[0], "at", named[1], named[2])))
+                    raise UsageError(f"{place} holds a result of {of}; it stands in the wrong place.")
+                found.append(WrittenResult(preset, row, place, document))
                 break
     return found
 
@@ -85,21 +88,27 @@ def chart_title(chart: Description, name: str) -> str:
     """What the chart says it shows, else its file's ``name``."""
     title = chart.get("title", "")
     text = title.get("text", "") if isinstance(title, dict) else title
-    return " ".join(text) if isinstance(text, list) else text or in_words(name)
+    return " ".join(str(line) for line in (text if isinstance(text, list) else [text]) if line) or in_words(name)
 
 
-def _read_chart(path: Path) -> Description:
+def _read_chart(folder: Path, name: str) -> Description:
+    path = folder / "figures" / f"{name}.vl.json"
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}; run the experiment again.") from None
-    except ValueError as error:
-        raise UsageError(f"{path} is no chart ({error}); run the experiment again.") from None
+        description = json.loads(read_inside(folder, f"figures/{name}.vl.json", LARGEST), parse_constant=_refuse)
+        place = _address(description)
+    except UsageError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no chart ({str(error)[:100]}); run the experiment again.") from None
     if not isinstance(description, dict) or "vega-lite" not in str(description.get("$schema")):
         raise UsageError(f"{path} is no chart (it does not name Vega-Lite's schema); run the experiment again.")
-    if (place := _address(description)) is not None:
+    if place is not None:
         raise UsageError(f"{path} names an address at {place}; a chart of ours holds its data and fetches nothing.")
     return description
+
+
+def _refuse(number: str) -> None:
+    raise ValueError(f"{number} is no number of JSON")
 
 
 def _address(part: Any, place: str = "") -> str | None:

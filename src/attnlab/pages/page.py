@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 import jinja2
 import vl_convert
-from markupsafe import Markup, escape
+from jinja2.filters import do_forceescape
 
 from attnlab.files import write_atomically
 from attnlab.pages.charts import Description, describe
@@ -68,14 +68,15 @@ _TURNS = "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 """Characters that turn the direction of writing, for all that follows them."""
 
 
-def isolated(text: object) -> Markup:
+def isolated(text: object) -> str:
     """The text, escaped; a word that turns the direction of writing does so for itself alone.
 
     >>> str(isolated("a<b \u202egnorw right"))
     'a&lt;b <bdi>\u202egnorw</bdi> right'
     """
-    words = re.split(r"(\s+)", str(escape(text)))
-    return Markup("".join(f"<bdi>{word}</bdi>" if re.search(_TURNS, word) else word for word in words))
+    escaped = do_forceescape(str(text))
+    words = re.split(r"(\s+)", str(escaped))
+    return type(escaped)("".join(f"<bdi>{word}</bdi>" if re.search(_TURNS, word) else word for word in words))
 
 
 def straight(text: object) -> str:

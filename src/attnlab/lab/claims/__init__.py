@@ -20,12 +20,15 @@ from typing import Any, Literal, TypeAlias, get_args
 from pydantic import TypeAdapter, ValidationError
 
 from attnlab.errors import UsageError
+from attnlab.files import read_inside
 
 Verdict = Literal["holds", "fails", "undecided"]
 Preset = Literal["quick", "reduced", "paper"]
 By = Literal["paper", "ours", "neighbour"]
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+LARGEST = 64_000_000
+"""Bytes of the largest file of a result that is read."""
 PRESETS: tuple[Preset, ...] = get_args(Preset)  # from the weakest evidence to the strongest
 
 
@@ -270,7 +273,7 @@ def _strongest(id: str, evidence: _Evidence) -> Iterator[tuple[str, Preset, Part
 def _read_experiment(folder: Path) -> _Evidence:
     evidence: _Evidence = {}
     for preset in PRESETS:
-        for path in [folder / preset / "result.json", *sorted(folder.glob(f"{preset}/*/result.json"))]:
+        for path in [folder / preset / "result.json", *sorted(folder.glob(f"{preset}/[!.]*/result.json"))]:
             if path.is_file():
                 row = "" if path.parent.name == preset else path.parent.name
                 findings = _read_result(path, folder.name, preset)
@@ -287,10 +290,9 @@ def _named(row: str, parts: tuple[Part, ...]) -> tuple[Part, ...]:
 
 
 def _read_result(path: Path, experiment: str, preset: Preset) -> tuple[Finding, ...]:
+    data = read_inside(path.parent, path.name, LARGEST)
     try:
-        result = TypeAdapter(_Result).validate_json(path.read_bytes(), strict=True)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+        result = TypeAdapter(_Result).validate_json(data, strict=True)
     except ValidationError as error:
         raise UsageError(f"{path} is no whole result ({first_mistake(error)}); run the experiment again.") from None
     if (result.experiment, result.preset) != (experiment, preset):
