@@ -23,7 +23,7 @@ ROWS = [
     ("!?", "bad"),
     ("no label", " "),
 ]
-TEXTS = [["a", "great", "great", "film"], ["null"], ["l'été", "n'est", "pas", "né"], ["na", "bad"]]
+TEXTS = [["a", "great", "great", "film"], ["null"], ["l", "été", "n", "est", "pas", "né"], ["na", "bad"]]
 LABELS = ["good", "NA", "good", "bad"]
 
 

@@ -191,7 +191,8 @@ def test_neither_files_here_nor_what_is_printed_disturb_a_sweep(make_spec, store
     (tmp_path / "noisy.py").write_text(NOISY)
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text("import os; os.write(1, b'at the start')")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]))
+    here = [str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")])]  # an empty one is this folder
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(here))
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
     schedule = Schedule(steps=2, evaluations=(0, 2), give_up="noisy:Rule")
