@@ -83,10 +83,10 @@ def test_kept_weights_are_made_again(store):
 
 
 def test_strays_are_named(run, store):
-    for name in ("notes.txt", "checkpoints/x", "checkpoints/20/extra", "fields/y.csv"):
+    for name in ("notes.txt", "spec_json", "checkpoints/020", "checkpoints/20/extra", "fields/y.csv"):
         (run.path / name).write_text("")
     assert {problem.path.relative_to(run.path).as_posix() for problem in store.verify()} == {
-        "notes.txt", "checkpoints/x", "checkpoints/20/extra", "fields/y.csv",
+        "notes.txt", "spec_json", "checkpoints/020", "checkpoints/20/extra", "fields/y.csv",
     }  # fmt: skip
 
 

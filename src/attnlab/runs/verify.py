@@ -22,7 +22,10 @@ Layouts = dict[str, tuple[dict[str, Tensor], dict[str, Tensor]] | None]
 """By kind of run: the network's tensors and the trained ones, by name; None where they cannot be had."""
 
 METRICS, CHECKPOINTS, FIELDS = "metrics.parquet", "checkpoints", "fields"
-CONTENTS = (SPEC, ENVIRONMENT, STATUS, TIMING, METRICS, CHECKPOINTS, FIELDS)
+CONTENTS = "|".join(map(re.escape, (SPEC, ENVIRONMENT, STATUS, TIMING, METRICS, CHECKPOINTS, FIELDS)))
+CHECKPOINT = "|".join(map(re.escape, (checkpoints.TENSORS, checkpoints.RECORD, checkpoints.MANIFEST)))
+STEP = "(0|[1-9][0-9]*)"
+"""Names in a run's folder, in a checkpoint's, and in those of all checkpoints and fields."""
 IGNORED = (".DS_Store", "Thumbs.db", "desktop.ini")
 """What systems put into any folder."""
 LARGE = 10**8
@@ -43,13 +46,16 @@ class Inspection:
         self.records: dict[str, dict[str, Any]] = {}  # by step
         self.documents = {name: self._document(folder / name) for name in (SPEC, ENVIRONMENT, STATUS, TIMING)}
         self.spec = self._spec()
-        self.places: list[Path] = []
         self.fielded: set[int] = set()
         self._guarded(folder / CHECKPOINTS, self._checkpoints)
         self._guarded(folder / METRICS, self._metrics)
         self._guarded(folder / FIELDS, self._fields)
-        self._status()
-        self._guarded(folder, self._strays)
+        self._guarded(folder, partial(self._strange, folder, CONTENTS))
+        with suppress(StoreError):  # named already
+            self._status()
+        with suppress(StoreError):
+            self._strange(folder / CHECKPOINTS, STEP)
+            self._strange(folder / FIELDS, STEP + "[.]parquet")
         for path in (lock_file, lock_file.with_suffix(".holder")):
             if lock.is_odd(path):
                 self._fault(path, f"{path} is no plain file; delete it.")
@@ -86,8 +92,7 @@ class Inspection:
 
     def _checkpoints(self) -> None:
         folder = self.folder / CHECKPOINTS
-        self.places = checkpoints.places_in(folder)
-        for place in self.places:
+        for place in checkpoints.places_in(folder):
             try:
                 loaded = checkpoints.load_checkpoint(place, self.run)
             except StoreError:
@@ -101,7 +106,7 @@ class Inspection:
                 self._fault(path, f"{path} does not fit the network of run {self.run}: see its tensor {name[:80]!r}.")
             if not checkpoints.is_bound(place):
                 self.unbound[place] = partial(checkpoints.bind_checkpoint, place, self.run)
-            self._strange(place, (checkpoints.TENSORS, checkpoints.RECORD, checkpoints.MANIFEST))
+            self._guarded(place, partial(self._strange, place, CHECKPOINT))
 
     def _wrong(self, tensors: dict[str, Tensor], layout: tuple[dict[str, Tensor], dict[str, Tensor]]) -> str | None:
         assert self.spec is not None
@@ -156,27 +161,20 @@ class Inspection:
             self._fault(path, f"{path} is missing; training the run again measures it again.")
 
     def _status(self) -> None:
-        path, status = self.folder / STATUS, self.documents[STATUS]
-        if status is None and (self.folder / STATUS) not in dict(self.faults):
+        """Read again, after all else: a run that goes on meanwhile says so before it drops anything."""
+        path = self.folder / STATUS
+        status = documents.read(path, self.run)
+        if status is None:
             if any("inexact" in record for record in self.records.values()):  # saved by training, which says so first
                 self._fault(path, f"{path} is missing; training the run again writes it.")
-        elif (
-            status
-            and status["status"] == "finished"
-            and self.folder / CHECKPOINTS / str(status["step"]) not in self.places
-        ):
+        elif status["status"] == "finished":
             place = self.folder / CHECKPOINTS / str(status["step"])
-            self._fault(place, f"{place} is missing, though the run is finished there; training it again makes it.")
+            if place not in checkpoints.places_in(place.parent):
+                self._fault(place, f"{place} is missing, though the run is finished there; training it again makes it.")
 
-    def _strays(self) -> None:
-        self._strange(self.folder, CONTENTS)
-        self._strange(self.folder / CHECKPOINTS, [place.name for place in self.places])
-        fields = self.folder / FIELDS
-        self._strange(fields, [f"{step}.parquet" for step in tables.steps_in(fields)])
-
-    def _strange(self, folder: Path, expected: "list[str] | tuple[str, ...]") -> None:
+    def _strange(self, folder: Path, expected: str) -> None:
         for name in files.names_in(folder):
-            if name not in (*expected, *IGNORED) and not name.startswith((files.NEW, files.OLD)):
+            if not re.fullmatch(expected, name) and name not in IGNORED and not name.startswith((files.NEW, files.OLD)):
                 self._fault(folder / name, f"{folder / name} does not belong to a run; move it away.")
 
 
