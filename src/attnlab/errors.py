@@ -25,6 +25,10 @@ class DamagedCheckpoint(StoreError):
     """A checkpoint whose files are missing, shortened or altered."""
 
 
+class ForeignFile(StoreError):
+    """A file in a run's folder that belongs to another run or step."""
+
+
 class RunBusy(StoreError):
     """Another process holds the run."""
 

@@ -12,9 +12,10 @@ import math
 import os
 import re
 import shutil
+import stat
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -30,6 +31,11 @@ NEW, OLD = ".new-", ".old-"
 SEAL = "attnlab-sha256:"
 BLANK_SEAL = SEAL + 64 * "0"
 _SEAL_PATTERN = re.compile(SEAL.encode() + rb"([0-9a-f]{64})")
+
+DOCUMENT = 2**24
+"""The most bytes that are read of a document."""
+DEEPEST = 64
+"""The most arrays and objects inside one another that a document may have."""
 
 _RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _WINDOWS_DEVICES = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]")
@@ -181,32 +187,84 @@ def to_sealed_json(document: dict[str, Json]) -> bytes:
     return seal(to_json({**document, "seal": BLANK_SEAL}, indent=2))
 
 
-def from_sealed_json(data: bytes) -> dict[str, Json]:
-    """The object ``to_sealed_json`` was given."""
-    document: dict[str, Json] = from_json(data)
-    del document["seal"]
-    return document
+def parse(data: bytes, path: Path) -> Json:
+    """The value in a JSON file's bytes; a StoreError that names the file where a stranger's bytes hold none."""
+    try:
+        value = from_json(data)
+    except (ValueError, TypeError, RecursionError) as fault:
+        raise StoreError(f"{path} is no JSON that can be read ({str(fault)[:80]}).") from None
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [item for one in level for item in _items(one)]
+    if level:
+        raise StoreError(f"{path} is nested more than {DEEPEST} levels deep.")
+    return value
 
 
-def read_sealed(path: Path) -> bytes | None:
+def _items(value: Json) -> Iterable[Json]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def read_document(path: Path) -> dict[str, Json] | None:
+    """The object ``to_sealed_json`` was given, None if there is no file; a StoreError if it is anything else."""
+    data = read_sealed(path, DOCUMENT)
+    document = {} if data is None else parse(data, path)
+    if data is not None and (not isinstance(document, dict) or "seal" not in document):
+        raise StoreError(f"{path} is no sealed document: a JSON object with its checksum under the key 'seal'.")
+    document.pop("seal", None)
+    return None if data is None else document
+
+
+def read_plain(path: Path, most: int) -> bytes:
+    """A plain file's bytes: no link is followed, no device or pipe opened, no more than ``most`` bytes are read.
+
+    A missing file is a FileNotFoundError, anything else that is wrong a StoreError.
+    """
+    try:
+        kind, size = path.lstat().st_mode, path.lstat().st_size
+        if not stat.S_ISREG(kind):
+            raise StoreError(f"{path} is {'a link' if stat.S_ISLNK(kind) else 'no plain file'}, and is not read.")
+        if size > most:
+            raise StoreError(f"{path} has {size} bytes, where at most {most} are expected.")
+        plainly = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        with open(os.open(path, os.O_RDONLY | plainly), "rb") as file:  # noqa: PTH123 (flags, which a Path lacks)
+            return file.read(size)
+    except FileNotFoundError:
+        raise
+    except (OSError, MemoryError) as fault:
+        raise StoreError(f"{path} cannot be read ({getattr(fault, 'strerror', None) or fault}).") from fault
+
+
+def read_sealed(path: Path, most: int = 2**31) -> bytes | None:
     """A sealed file's bytes, None if there is no file; a StoreError if it cannot be read or is not as written."""
     try:
-        data = path.read_bytes()
+        data = read_plain(path, most)
     except FileNotFoundError:
         return None
-    except OSError as fault:
-        raise StoreError(f"{path} cannot be read ({fault.strerror or fault}).") from fault
     if wrong := fault_in_seal(data):
         raise StoreError(f"{path} {wrong}.")
     return data
 
 
-def need_sealed(path: Path) -> bytes:
-    """A sealed file's bytes; a StoreError if there is no file, too."""
-    data = read_sealed(path)
-    if data is None:
-        raise StoreError(f"{path} is missing.")
-    return data
+def is_there(path: Path) -> bool:
+    """Whether there is anything of this name, be it a link or a file that may not be looked at."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names in a folder, none if it is not there; a StoreError if it cannot be read."""
+    try:
+        return sorted(path.name for path in folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as fault:
+        raise StoreError(f"{folder} cannot be read ({fault.strerror or fault}).") from fault
 
 
 def read_inside(folder: Path, name: str, most: int) -> bytes:
@@ -245,8 +303,8 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def write_through(path: Path, data: bytes) -> None:
-    """Write a file and wait until the disk has it."""
-    with path.open("wb") as file:
+    """Write a new file, through no link, and wait until the disk has it."""
+    with path.open("xb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -274,6 +332,17 @@ def move(source: Path, target: Path) -> None:
     source.replace(target)
 
 
+def delete(path: Path) -> None:
+    """Delete a file, a link or a folder with all that is in it, as far as the system lets us; where a link leads to
+    stays as it is.
+    """
+    if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114 (a Path's own raise errors)
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Put ``data`` at ``path``: whoever reads, and whatever is killed, finds the old bytes or the new ones."""
     temporary = path.with_name(NEW + path.name)
@@ -281,6 +350,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         check_no_device(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.unlink(missing_ok=True)
             write_through(temporary, data)
             move(temporary, path)
             sync_folder(path.parent)

@@ -14,6 +14,7 @@ from attnlab.cli.store import app
 from attnlab.errors import RunBusy, UsageError
 from attnlab.runs.checkpoint import Checkpoint
 from attnlab.runs.store import RunStore
+from attnlab.runs.tables import from_parquet, to_parquet
 
 IDS = ["aaaa0001", "bbbb0002", "cccc0003"]
 
@@ -145,3 +146,21 @@ def test_removing_a_run_in_use_is_refused_in_another_thread(store: RunStore) -> 
     with store.run(IDS[0]).locked(), ThreadPoolExecutor(1) as pool, pytest.raises(RunBusy, match=IDS[0]):
         pool.submit(call, store, "remove", IDS[0], "--yes").result()
     assert store.ids() == IDS
+
+
+def test_a_store_of_before_is_bound_by_verify(store: RunStore) -> None:
+    for path in store.root.rglob("metrics.parquet"):
+        path.write_bytes(to_parquet(from_parquet(path.read_bytes())))
+    before = call(store, "verify")
+    assert before.exit_code == 1
+    assert before.stdout.count("is unbound: one file does not say") == 3
+    bound = call(store, "verify", "--bind")
+    assert bound.stdout.splitlines() == ["Bound 3 files to their runs.", f"The store {store.root} (3 runs) is whole."]
+    assert call(store, "verify").exit_code == 0
+
+
+def test_asking_again_for_an_interrupted_removal_ends_it(store: RunStore) -> None:
+    store.run(IDS[0]).path.rename(store.root / f".old-{IDS[0]}")
+    result = call(store, "remove", IDS[0])
+    assert result.stdout == f"Removed what an interrupted removal had left of run {IDS[0]}.\n"
+    assert not list(store.root.glob(".old-*"))

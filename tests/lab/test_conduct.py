@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import altair as alt
 import pytest
+from tests.lab.in_this_process import InThisProcess
 
 from attnlab.errors import RunFailed, StoreError
 from attnlab.families.copying.problem import PairProblem
@@ -179,3 +180,23 @@ def test_a_result_that_cannot_be_written_is_told_in_a_sentence(tmp_path):
             seconds=1,
             training_seconds=1,
         )
+
+
+class Weighed(Small):
+    """One that reads the last weights of its runs."""
+
+    def analyse(self, order: Order, done: Mapping[str, Trained]) -> Result:
+        for run in done.values():
+            run.run.load(run.step)
+        return super().analyse(order, done)
+
+
+@pytest.mark.filterwarnings("ignore::attnlab.runs.store.StoreWarning")
+def test_damaged_weights_are_noticed_when_they_are_read_and_the_run_is_trained_again(store, tmp_path):
+    conduct(Weighed(), Order("quick"), store, InThisProcess(), tmp_path, command="attnlab")
+    path = store.run(spec_of(0).id).path / "checkpoints/10/tensors.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(bytes([*whole[:-9], whole[-9] ^ 1, *whole[-8:]]))
+    conduct(Weighed(), Order("quick"), store, InThisProcess(), tmp_path, command="attnlab")
+    assert path.read_bytes() == whole
+    assert store.verify() == []

@@ -1,6 +1,7 @@
 """``attnlab store``: the runs on disk, what is in them, whether they are whole, and away with them."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from attnlab.cli.options import JsonOption, Screen, StoreOption
-from attnlab.errors import UsageError
+from attnlab.errors import StoreError, UsageError
 from attnlab.files import Json, to_json
 
 if TYPE_CHECKING:
@@ -28,22 +29,26 @@ _COLOURS = {"finished": "green", "running": "cyan", "interrupted": "yellow", "fa
 @app.command("list")
 def list_runs(store: StoreOption = Path("runs"), as_json: JsonOption = False) -> None:
     """List the runs, with what sets each apart from the others."""
-    runs = _open(store).runs()
-    specs = [dict(flatten(run.spec())) for run in runs]
+    opened = _open(store)
+    summaries: list[dict[str, Json]] = []
+    for run in opened.runs():
+        with suppress(StoreError):
+            summaries.append(_summary(run) | {"spec": run.spec()})
     if as_json:
-        _print_json([_summary(run) | {"spec": run.spec()} for run in runs])
+        _print_json(summaries)
         return
+    specs = [dict(flatten(summary["spec"])) for summary in summaries]
     keys = dict.fromkeys(key for spec in specs for key in spec)
     varying = [key for key in keys if len({repr(spec.get(key)) for spec in specs}) > 1]
     table = _table("run", "state", "step", "size", "set apart by")
-    for run, spec in zip(runs, specs, strict=True):
+    for summary, spec in zip(summaries, specs, strict=True):
         apart = ", ".join(f"{key}={spec[key]}" for key in varying if key in spec)
-        state = state_of(run)
-        table.add_row(run.id, Text(state, _COLOURS.get(state, "")), str(_step(run)), decimal(run.size()), Text(apart))
-    if runs:
+        state = Text(summary["state"], _COLOURS.get(summary["state"], ""))
+        table.add_row(summary["id"], state, str(summary["step"]), decimal(summary["bytes"]), Text(apart))
+    if summaries:
         Screen().print(table)
-    _say(f"{len(runs)} runs in {store}.")
-    if unreadable := len(_open(store).ids()) - len(runs):
+    _say(f"{len(summaries)} runs in {store}.")
+    if unreadable := len(opened.ids()) - len(summaries):
         _say(f"{unreadable} more cannot be read; `attnlab store verify` says why.")
 
 
@@ -78,12 +83,17 @@ def verify(
     run_id: Annotated[str | None, Argument(metavar="[ID]", help="One run only.", show_default="all")] = None,
     store: StoreOption = Path("runs"),
     as_json: JsonOption = False,
+    bind: Annotated[bool, Option("--bind", help="Write into files of earlier versions which run they are of.")] = False,
 ) -> None:
-    """Read every file and name each that is damaged, missing or left over; exit code 1 if there is any."""
+    """Read every file and name each that is damaged, missing, left over or another run's; exit code 1 if one is."""
     if not store.is_dir():
         raise UsageError(f"There is no folder {store} to verify; --store names the one that runs were trained into.")
     runs = _open(store)
     run = runs.existing(run_id) if run_id else None
+    if bind:
+        bound = sum(_bound(runs, one) for one in ([run.id] if run else runs.ids()))
+        if not as_json:
+            _say(f"Bound {bound} files to their runs.")
     problems = run.verify() if run else runs.verify()
     if as_json:
         _print_json([asdict(problem) | {"path": str(problem.path)} for problem in problems])
@@ -104,12 +114,24 @@ def remove(
 ) -> None:
     """Remove a run and everything kept of it."""
     runs = _open(store)
+    if runs.half_removed(run_id):
+        runs.remove(run_id)
+        _say(f"Removed what an interrupted removal had left of run {run_id}.")
+        return
     run = runs.existing(run_id)
     size = decimal(run.size())
     if not yes:
         typer.confirm(f"Remove run {run.id} ({size})?", abort=True)
     runs.remove(run.id)
     _say(f"Removed run {run.id} ({size}).")
+
+
+def _bound(runs: "RunStore", run_id: str) -> int:
+    """How many of a run's files were bound; none where the run cannot be read or written, which `verify` then says."""
+    try:
+        return runs.run(run_id).bind()
+    except (StoreError, UsageError):
+        return 0
 
 
 def _open(store: Path) -> "RunStore":

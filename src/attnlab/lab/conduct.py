@@ -7,7 +7,7 @@ from pathlib import Path
 
 from altair.utils.schemapi import debug_mode
 
-from attnlab.errors import RunFailed
+from attnlab.errors import RunFailed, StoreError
 from attnlab.families.registry import build_problem
 from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.recall import Recalled
@@ -57,10 +57,15 @@ def conduct(
     while True:
         jobs = planner.plan(done)
         done = train_all(jobs, store, engine, watch, recalled)
-        if planner.plan(done) == jobs:
+        if planner.plan(done) != jobs:
+            continue
+        try:
+            with debug_mode(False):  # Altair would check every part of a chart on its own; saving checks the whole
+                result = planner.with_ended(experiment.analyse(order, done), done)
             break
-    with debug_mode(False):  # Altair would check every part of a chart on its own; saving checks the whole
-        result = planner.with_ended(experiment.analyse(order, done), done)
+        except StoreError:  # damaged weights or fields: what can be made again is trained again
+            if not sum(store.run(run_id).mend() for run_id in done):
+                raise
     training_seconds = sum(store.run(run_id).timing().get("seconds", 0.0) for run_id in done)
     inexact = [run_id for run_id in done if (store.run(run_id).status() or {}).get("message", "").startswith(INEXACT)]
     seconds = time.monotonic() - started

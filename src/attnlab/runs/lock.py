@@ -13,8 +13,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from attnlab.errors import RunBusy
-from attnlab.files import explained, from_json, to_json
+from attnlab.errors import RunBusy, StoreError
+from attnlab.files import explained, from_json, read_plain, to_json
 
 GRACE = 0.1
 """Seconds for which even a caller that will not wait tries again: ``is_locked`` holds a lock for an instant."""
@@ -27,6 +27,8 @@ def locked(path: Path, name: str, wait: float | None = None) -> Iterator[None]:
     ``wait`` is how many seconds another holder is waited for: 0 not at all, None for ever. Then RunBusy.
     """
     lock = FileLock(path, is_singleton=True)
+    if is_odd(path):
+        raise StoreError(f"{path} is no plain file, so nothing is locked through it; delete it, and it is made anew.")
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -38,7 +40,9 @@ def locked(path: Path, name: str, wait: float | None = None) -> Iterator[None]:
     try:
         if outermost:
             with suppress(OSError):  # it only makes a message clearer
-                note.write_bytes(to_json({"pid": os.getpid(), "host": socket.gethostname()}))
+                note.unlink(missing_ok=True)  # a stranger's may be a link, which is not written through
+                with note.open("xb") as file:
+                    file.write(to_json({"pid": os.getpid(), "host": socket.gethostname()}))
         yield
     finally:
         if outermost:
@@ -49,7 +53,7 @@ def locked(path: Path, name: str, wait: float | None = None) -> Iterator[None]:
 
 def is_locked(path: Path) -> bool:
     """Whether anybody holds the lock file now. Writes nothing."""
-    if not path.exists():
+    if not is_plain(path):
         return False
     lock = FileLock(path)
     try:
@@ -61,9 +65,20 @@ def is_locked(path: Path) -> bool:
         return False
 
 
+def is_plain(path: Path) -> bool:
+    """Whether there is a plain file and no link."""
+    return os.path.isfile(path) and not os.path.islink(path)  # noqa: PTH113, PTH114 (a Path's own raise errors)
+
+
+def is_odd(path: Path) -> bool:
+    """Whether there is something else than a plain file, such as a link."""
+    return os.path.lexists(path) and not is_plain(path)
+
+
 def _holder(path: Path) -> str:
     try:
-        holder = from_json(path.with_suffix(".holder").read_bytes())
-        return f"process {holder['pid']} on {holder['host']}"
-    except (OSError, ValueError, KeyError, TypeError):
+        holder = from_json(read_plain(path.with_suffix(".holder"), 4096))
+        sentence = f"process {holder['pid']} on {holder['host']}"
+    except (OSError, StoreError, ValueError, KeyError, TypeError, RecursionError):
         return "another process"
+    return sentence if sentence.isprintable() else "another process"

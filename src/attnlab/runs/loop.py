@@ -6,11 +6,12 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from attnlab.errors import RunFailed, UsageError
+from attnlab.errors import RunFailed, StoreError, UsageError
 from attnlab.families.registry import build_problem
 from attnlab.protocols import Optimiser, Problem, Row
-from attnlab.runs.checkpoint import Checkpoint
+from attnlab.runs.checkpoint import TENSORS, Checkpoint, fault_in_tensors
 from attnlab.runs.environment import environment, threads
+from attnlab.runs.run import names_alike
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import Run, RunStore, StoreWarning
@@ -55,8 +56,9 @@ def train(
     """Train ``spec`` until ``schedule`` is fulfilled, going on from what the store already has.
 
     The run's last whole checkpoint before the first evaluation that is still missing is where training goes on; a run
-    with nothing missing is not trained. Another process at work on the same run is waited for (``wait`` seconds at
-    most; None: as long as it takes). ``interrupted`` is asked before every update.
+    with nothing missing is not trained. All that is there is read first, and what is damaged is made again. Another
+    process at work on the same run is waited for (``wait`` seconds at most; None: as long as it takes). ``interrupted``
+    is asked before every update.
 
     >>> import tempfile
     >>> from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
@@ -72,12 +74,18 @@ def train(
             )
     run = store.run(spec.id)
     with threads(thread_count), run.locked(wait):
-        return _finished(run, schedule) or _Training(run, spec, schedule, device).go(observe, interrupted)
+        run.mend()
+        return _finished(run, spec, schedule, held=True) or _Training(run, spec, schedule, device).go(
+            observe, interrupted
+        )
 
 
 def finished(spec: RunSpec, schedule: Schedule, store: RunStore) -> Trained | None:
-    """The run if the store has all that ``schedule`` wants of it, else None."""
-    return _finished(store.run(spec.id), schedule)
+    """The run if the store has all that ``schedule`` wants of it, else None, and to train it says what is wrong."""
+    try:
+        return _finished(store.run(spec.id), spec, schedule)
+    except StoreError:
+        return None
 
 
 def measured(spec: RunSpec, schedule: Schedule, rows: Mapping[int, Row]) -> Trained | None:
@@ -87,11 +95,33 @@ def measured(spec: RunSpec, schedule: Schedule, rows: Mapping[int, Row]) -> Trai
     return Trained(spec.id, _wanted(rows, schedule), _last_step(rows, schedule))
 
 
-def _finished(run: Run, schedule: Schedule) -> Trained | None:
-    rows, steps = _rows(run), run.steps()
-    if _missing(rows, steps, schedule) or max(steps, default=-1) < _last_step(rows, schedule):
+def _finished(run: Run, spec: RunSpec, schedule: Schedule, held: bool = False) -> Trained | None:
+    """``held``: by this process, so that a run which says that it is running was killed."""
+    status = run.status() if run.exists() else None
+    if status is None or (status["status"] == "running" and (held or not run.is_locked())):
         return None
-    return Trained(run.id, _wanted(rows, schedule), _last_step(rows, schedule), run)
+    measured, steps = run.measured(), run.steps()
+    rows = _by_step(measured.rows)
+    try:
+        last = _last_step(rows, schedule)
+        missing = _missing(rows, steps, schedule, measured.lacking)
+    except KeyError as fault:
+        raise StoreError(
+            f"{run.path / 'metrics.parquet'} does not say the {fault} that the schedule asks for."
+        ) from None
+    if missing or max(steps, default=-1) < last or not _describes(run, spec):
+        return None
+    return Trained(run.id, _wanted(rows, schedule), last, run)
+
+
+def _describes(run: Run, spec: RunSpec) -> bool:
+    """Whether the spec in the run's folder is ``spec``, or of before some of its settings existed."""
+    try:
+        stored = run.spec()
+    except StoreError:
+        return False
+    asked = spec.model_dump(mode="json")
+    return stored == asked or (stored.keys() >= {"task", "init_seed", "data_seed"} and names_alike(stored, asked))
 
 
 def gave_up(rows: Iterable[Row], schedule: Schedule) -> int | None:
@@ -105,24 +135,40 @@ class _Training:
     """One call of `train` that has work to do."""
 
     def __init__(self, run: Run, spec: RunSpec, schedule: Schedule, device: str) -> None:
-        self.run, self.spec, self.schedule, self.rows = run, spec, schedule, _rows(run)
+        self.run, self.spec, self.schedule = run, spec, schedule
+        status, measured = run.status(), run.measured()
+        self.rows, self.fields, self.lacking = _by_step(measured.rows), measured.fields, measured.lacking
         run.begin(spec.model_dump(mode="json"), {**environment(device)})
-        self.inexact = _environment_changed(run, device)
-        self.problem: Problem = build_problem(spec, device)
-        parameters = self.problem.trained_parameters()
-        self.optimiser: Optimiser = spec.optimiser.build(list(parameters.values()))
+        if not _describes(run, spec):
+            raise StoreError(f"{run.path / 'spec.json'} describes another run than the one asked for.")
         self.step, self.seconds, self.updates = 0, 0.0, 0
         self.rows_written, self.metrics_time = -1, -math.inf
         self.timing_before = run.timing()
         newest = run.latest()
         self.reached = newest.step if newest else -1
         self.stored = set(run.steps())
-        missing = _missing(self.rows, self.stored, schedule)
+        if newest is not None:
+            self._take_rows(newest)
+        # What was inexact stays so, whichever of these files is lost.
+        marks = (
+            measured.inexact,
+            newest and newest.record.get("inexact"),
+            INEXACT in (status or {}).get("message", ""),
+        )
+        self.inexact = any(marks)
+        last, missing = _last_step(self.rows, schedule), self._missing()
+        if missing or self.reached < last:  # else a run that was killed just before it ended, or lost its status
+            self.inexact = _environment_changed(run, device) or self.inexact
+        self.problem: Problem = build_problem(spec, device)
+        self.optimiser: Optimiser = spec.optimiser.build(list(self.problem.trained_parameters().values()))
         # Evaluations after what was reached go on from the newest checkpoint; earlier ones are replayed from before.
-        begin = missing[0] if missing else _last_step(self.rows, schedule)
+        begin = missing[0] if missing else last
         checkpoint = newest if newest and newest.step <= begin else run.latest(at_most=begin)
         if checkpoint is not None:
             self._restore(checkpoint)
+
+    def _missing(self) -> list[int]:
+        return _missing(self.rows, self.stored, self.schedule, self.lacking)
 
     def go(self, observe: Observer | None, interrupted: Callable[[], bool] | None) -> Trained:
         self.run.set_status("running", self.step)
@@ -135,23 +181,26 @@ class _Training:
         if self.schedule.give_up and gave_up(self.rows.values(), self.schedule) == self.reached:
             messages.append(ENDED_EARLY + self.schedule.give_up.reason)
         self.run.set_status("finished", self.reached, "; ".join(messages))
-        return Trained(self.run.id, _wanted(self.rows, self.schedule), self.step, self.run)
+        return Trained(self.run.id, _wanted(self.rows, self.schedule), _last_step(self.rows, self.schedule), self.run)
 
     def _train(self, observe: Observer | None, interrupted: Callable[[], bool] | None) -> None:
         run, schedule = self.run, self.schedule
         while True:
             started = time.perf_counter()
-            if self.step in schedule.evaluations and self.step not in self.rows:
+            if self.step in schedule.evaluations and (self.step not in self.rows or self.step in self.lacking):
                 row = {"step": self.step, **self.problem.evaluate(self.step)}
+                self.fields.discard(self.step)
                 if (fields := self.problem.fields()) is not None:
                     run.write_fields(self.step, fields)  # before the row: a row that is there has its fields
-                self.rows[self.step] = row
+                    self.fields.add(self.step)
+                self.lacking.discard(self.step)
+                self.rows.setdefault(self.step, row)
                 if time.monotonic() - self.metrics_time >= METRICS_INTERVAL:
                     self._write_metrics()
                 if observe:
                     observe(self.step, self.rows[self.step])
             last = _last_step(self.rows, schedule)
-            done = self.step >= last or (self.reached >= last and not _missing(self.rows, self.stored, schedule))
+            done = self.step >= last or (self.reached >= last and not self._missing())
             stopped = not done and interrupted is not None and interrupted()
             pinned = self.step in _kept(self.rows, schedule)
             if done or stopped or pinned or (self.step and self.step % schedule.checkpoint_every == 0):
@@ -168,7 +217,7 @@ class _Training:
 
     def _write_metrics(self) -> None:
         if len(self.rows) != self.rows_written:
-            self.run.write_metrics(_ordered(self.rows))
+            self.run.write_metrics(_ordered(self.rows), self.fields, inexact=self.inexact)
             self.rows_written, self.metrics_time = len(self.rows), time.monotonic()
 
     def _update(self) -> None:
@@ -203,7 +252,10 @@ class _Training:
         self.stored.add(self.step)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        parameters = self.problem.trained_parameters()
+        parameters, network = self.problem.trained_parameters(), self.problem.model.state_dict()
+        if wrong := fault_in_tensors(checkpoint.tensors, network, parameters, self.spec.optimiser.STATE):
+            path = self.run.path / "checkpoints" / str(checkpoint.step) / TENSORS
+            raise StoreError(f"{path} does not fit the network of run {self.run.id}: see its tensor {wrong[:80]!r}.")
         weights = {}
         for full_name, value in checkpoint.tensors.items():
             owner, _, name = full_name.partition(".")
@@ -213,10 +265,12 @@ class _Training:
                 key, _, name = name.partition(".")  # optimiser.exp_avg.NAME
                 self.optimiser.state[parameters[name]][key] = value.to(parameters[name].device)
         self.problem.model.load_state_dict(weights)
+        self._take_rows(checkpoint)
+        self.step = checkpoint.step
+
+    def _take_rows(self, checkpoint: Checkpoint) -> None:
         for row in checkpoint.record.get("metrics", []):
             self.rows.setdefault(int(row["step"]), row)
-        self.inexact = self.inexact or bool(checkpoint.record.get("inexact"))
-        self.step = checkpoint.step
 
     def _timing(self) -> dict[str, float]:
         """Updates made and the seconds they took (evaluations and checkpoints included), over all calls."""
@@ -224,8 +278,8 @@ class _Training:
         return {"updates": updates + self.updates, "seconds": seconds + self.seconds}
 
 
-def _rows(run: Run) -> dict[int, Row]:
-    return {int(row["step"]): row for row in run.metrics()}
+def _by_step(rows: Iterable[Row]) -> dict[int, Row]:
+    return {int(row["step"]): row for row in rows}
 
 
 def _ordered(rows: dict[int, Row]) -> list[Row]:
@@ -243,12 +297,16 @@ def _last_step(rows: Mapping[int, Row], schedule: Schedule) -> int:
     return last
 
 
-def _missing(rows: Mapping[int, Row], stored: Collection[int], schedule: Schedule) -> list[int]:
-    """Steps of evaluations the schedule still wants: not measured yet, or their weights to be kept and not there."""
+def _missing(
+    rows: Mapping[int, Row], stored: Collection[int], schedule: Schedule, lacking: Collection[int] = ()
+) -> list[int]:
+    """Steps of evaluations the schedule still wants: not measured yet, ``lacking`` their fields, or their weights to be
+    kept and not there.
+    """
     last = _last_step(rows, schedule)
     wanted = [step for step in schedule.evaluations if step <= last]
     kept = _kept(rows, schedule)
-    return [step for step in wanted if step not in rows or (step in kept and step not in stored)]
+    return [step for step in wanted if step not in rows or step in lacking or (step in kept and step not in stored)]
 
 
 def _kept(rows: Mapping[int, Row], schedule: Schedule) -> Collection[int]:
@@ -265,8 +323,11 @@ def _wanted(rows: Mapping[int, Row], schedule: Schedule) -> list[Row]:
 
 
 def _environment_changed(run: Run, device: str) -> bool:
-    """Warn where the run began under other versions, another processor or thread count."""
-    before, now = run.environment(), environment(device)
+    """Warn where the run began under other versions, another processor or thread count, or nobody knows under which."""
+    before, now = run.began_in(), environment(device)
+    if before is None:
+        warnings.warn(f"Run {run.id} lost its environment.json; it goes on and is marked inexact.", StoreWarning, 2)
+        return True
     changed = sorted(key for key in now if before.get(key) != now[key])
     if changed:
         named = ", ".join(f"{key} {before.get(key)} -> {now[key]}" for key in changed)

@@ -1,7 +1,7 @@
 """Optimisers: their specs, and plain gradient descent."""
 
 from collections import defaultdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from pydantic import Discriminator, Field, Tag
@@ -40,6 +40,9 @@ class AdamSpec(Record):
     betas: tuple[Share, Share] = (0.9, 0.999)
     epsilon: Annotated[float, Field(gt=0)] = 1e-8
 
+    STATE: ClassVar = {"step": False, "exp_avg": True, "exp_avg_sq": True}
+    """What it keeps of each parameter, and whether in the parameter's shape; else it is one number."""
+
     def build(self, parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
         # The fused kernel does the whole update in one pass over memory; it is exact and needs no GPU.
         return torch.optim.Adam(parameters, lr=self.learning_rate, betas=self.betas, eps=self.epsilon, fused=True)
@@ -50,6 +53,8 @@ class SgdSpec(Record):
 
     kind: Literal["sgd"] = "sgd"
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
+
+    STATE: ClassVar[dict[str, bool]] = {}
 
     def build(self, parameters: list[torch.nn.Parameter]) -> Descent:
         return Descent(parameters, self.learning_rate)

@@ -8,8 +8,9 @@ import json
 from hashlib import sha256
 from typing import Annotated, Any, Self
 
-from pydantic import Field, PlainValidator, SerializeAsAny, model_validator
+from pydantic import Field, PlainValidator, SerializeAsAny, ValidationError, model_validator
 
+from attnlab.errors import AttnlabError
 from attnlab.families import registry
 from attnlab.protocols import Train
 from attnlab.records import Count, Record, Seed, Spec
@@ -60,5 +61,29 @@ class RunSpec(Record):
     @property
     def id(self) -> str:
         """Sixteen hexadecimal digits that name this trajectory."""
-        settings = {"numerics": registry.numerics(self.model), **self.identity()}
+        return self._id(registry.numerics(self.model))
+
+    def _id(self, numerics: int) -> str:
+        settings = {"numerics": numerics, **self.identity()}
         return sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def read_stored(document: Any, run_id: str) -> RunSpec | None:
+    """The spec in a run's folder if it is the one that ``run_id`` stands for, also under an earlier arithmetic."""
+    try:
+        spec = RunSpec.model_validate(document)
+    except (ValidationError, AttnlabError, TypeError):
+        return None
+    numbers = range(registry.numerics(spec.model), 0, -1)
+    return spec if any(spec._id(number) == run_id for number in numbers) else None
+
+
+def is_known(document: dict[str, Any]) -> bool:
+    """Whether all kinds that a stored spec names are of families known here."""
+    parts: tuple[registry.Part, ...] = ("task", "model", "remedy")
+    named = [
+        (part, document[part]["kind"])
+        for part in parts
+        if isinstance(document.get(part), dict) and "kind" in document[part]
+    ]
+    return all(any(kind in family.kinds(part) for family in registry.FAMILIES.values()) for part, kind in named)

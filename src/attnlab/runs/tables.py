@@ -1,21 +1,33 @@
 """Tables as sealed Parquet bytes, and metric rows as tables. The same table always gives the same bytes."""
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from attnlab.files import BLANK_SEAL, seal
+from attnlab.errors import ForeignFile, StoreError
+from attnlab.files import BLANK_SEAL, names_in, read_sealed, seal, write_atomically
+from attnlab.runs.documents import check_owner, is_number, is_step
 
 MetricRow: TypeAlias = dict[str, float | int]
 """What was measured at one step: ``step`` and any other numbers. A metric that was not measured has no key."""
 
 
-def to_parquet(table: pa.Table) -> bytes:
-    """Sealed in the file's metadata, with a checksum on every page for other readers too."""
-    marked = table.replace_schema_metadata({**(table.schema.metadata or {}), b"seal": BLANK_SEAL.encode()})
+CELLS, METRIC_CELLS, UNPACKED = 2**28, 10**7, 2**33
+"""The most values that are read of a table, and of one of metrics, and the most bytes they unpack to."""
+
+_MARK = b"attnlab-"
+
+
+def to_parquet(table: pa.Table, marks: Mapping[str, str] | None = None) -> bytes:
+    """Sealed in the file's metadata, with a checksum on every page for other readers too; ``marks``, such as whose
+    table it is, are in the metadata too.
+    """
+    ours = {_MARK + key.encode(): value.encode() for key, value in (marks or {}).items()}
+    marked = table.replace_schema_metadata({**(table.schema.metadata or {}), **ours, b"seal": BLANK_SEAL.encode()})
     buffer = io.BytesIO()
     # Not "compliant", which would rename the elements of lists: the very same table comes back.
     pq.write_table(marked, buffer, compression="zstd", write_page_checksum=True, use_compliant_nested_type=False)
@@ -23,15 +35,54 @@ def to_parquet(table: pa.Table) -> bytes:
 
 
 def from_parquet(data: bytes) -> pa.Table:
-    """The table ``to_parquet`` was given.
+    """The table ``to_parquet`` was given."""
+    return _unpack(data, CELLS)[0]
 
-    All is read in this thread. Else Arrow reads ahead in one of its own, which may be left holding memory of Python's
-    when the interpreter ends, and the whole process aborts.
+
+def read_table(path: Path, run: str, step: int | None = None) -> tuple[pa.Table, dict[str, str]]:
+    """A run's table, the fields of ``step`` or (None) its metrics, and its marks.
+
+    A ForeignFile if it is another's; a StoreError if there is no file, or no such table in it.
+    """
+    data = read_sealed(path)
+    if data is None:
+        raise StoreError(f"{path} is missing.")
+    try:
+        table, marks = _unpack(data, METRIC_CELLS if step is None else CELLS)
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, AttributeError, MemoryError) as fault:
+        raise StoreError(f"{path} is no table that can be read ({str(fault).splitlines()[0][:80]}).") from None
+    check_owner(path, marks.get("run"), run)
+    if marks.get("step", str(step)) != str(step):
+        raise ForeignFile(f"{path} belongs to step {marks['step'][:20]!r}: it was renamed or copied; delete it here.")
+    return table, marks
+
+
+def read_rows(path: Path, run: str) -> tuple[list[MetricRow], dict[str, str]]:
+    """A run's metric rows by step, and their table's marks; faults as those of ``read_table``."""
+    table, marks = read_table(path, run)
+    rows = table_to_rows(table)
+    if not are_rows(rows):
+        raise StoreError(f"{path} holds no metrics: a step and numbers in each row.")
+    return rows, marks
+
+
+def _unpack(data: bytes, most: int) -> tuple[pa.Table, dict[str, str]]:
+    """All is read in this thread. Else Arrow reads ahead in one of its own, which may be left holding memory of
+    Python's when the interpreter ends, and the whole process aborts.
     """
     with pq.ParquetFile(pa.BufferReader(data), pre_buffer=False, page_checksum_verification=True) as file:
+        about = file.metadata
+        groups = [about.row_group(number) for number in range(about.num_row_groups)]
+        parts = [group.column(number) for group in groups for number in range(group.num_columns)]
+        cells = max(about.num_rows * about.num_columns, sum(part.num_values for part in parts))
+        unpacked = sum(part.total_uncompressed_size for part in parts)
+        if cells > most or unpacked > UNPACKED:
+            raise ValueError(f"it claims {cells} values in {unpacked} bytes")
         table = file.read(use_threads=False)
     metadata = {key: value for key, value in table.schema.metadata.items() if key != b"seal"}
-    return table.replace_schema_metadata(metadata or None)
+    marks = {key: metadata.pop(key).decode() for key in list(metadata) if key.startswith(_MARK)}
+    own = table.replace_schema_metadata(metadata or None)
+    return own, {key.removeprefix(_MARK).decode(): value for key, value in marks.items()}
 
 
 def rows_to_table(rows: Iterable[Mapping[str, float | int]]) -> pa.Table:
@@ -46,6 +97,14 @@ def table_to_rows(table: pa.Table) -> list[MetricRow]:
     return [{name: value for name, value in row.items() if value is not None} for row in table.to_pylist()]
 
 
+def are_rows(rows: object) -> bool:
+    """Whether these are metric rows: a step in each, every one once, and numbers beside it."""
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and is_step(row.get("step")) for row in rows):
+        return False
+    numbers = all(is_number(value) for row in rows for value in row.values())
+    return numbers and len({row["step"] for row in rows}) == len(rows)
+
+
 def rows_agree(recorded: Sequence[MetricRow], written: Sequence[MetricRow]) -> bool:
     """Whether ``written`` has all recorded rows, as far as it goes: a run killed between two writes has it older."""
     # Numbers are compared as texts, since NaN differs from itself.
@@ -53,3 +112,29 @@ def rows_agree(recorded: Sequence[MetricRow], written: Sequence[MetricRow]) -> b
         {row["step"]: {k: repr(float(v)) for k, v in row.items()} for row in rows} for rows in (recorded, written)
     )
     return all(other.get(step) == row for step, row in one.items() if step <= max(other, default=-1))
+
+
+def fielded(marks: Mapping[str, str], rows: Iterable[MetricRow], kept: Collection[int]) -> set[int]:
+    """The steps that must have fields, as the marks of the metrics' table say, or if they say nothing (in stores of
+    earlier versions): all that were measured if any has fields, which ``kept`` are there.
+    """
+    if "run" not in marks:
+        return {int(row["step"]) for row in rows} if kept else set()
+    return {int(step) for step in marks.get("fields", "").split(",") if step.isdecimal() and len(step) < 20}
+
+
+def steps_in(folder: Path) -> list[int]:
+    """The steps whose fields are in a folder."""
+    stems = [name.removesuffix(".parquet") for name in names_in(folder) if name.endswith(".parquet")]
+    return sorted(int(stem) for stem in stems if stem.isdecimal() and stem == str(int(stem)))
+
+
+def bind_table(path: Path, run: str, step: int | None = None) -> None:
+    """Write into a table of an earlier version which run and step it is of."""
+    table, marks = read_table(path, run, step)
+    write_atomically(path, to_parquet(table, {**marks, **owner(run, step)}))
+
+
+def owner(run: str, step: int | None = None) -> dict[str, str]:
+    """The marks that bind a table to its run, and to its step if it is one of fields."""
+    return {"run": run} if step is None else {"run": run, "step": str(step)}

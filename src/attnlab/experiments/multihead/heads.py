@@ -301,9 +301,10 @@ def pruning_rows(group: Group) -> list[dict[str, Any]]:
 
 def prune_run(outcome: Outcome) -> Pruned | None:
     """The newest weights that the store has of a run, pruned to each of its heads; None where it has none."""
-    checkpoint = None if outcome.run.run is None else outcome.run.run.latest()
-    if checkpoint is None:
+    run = outcome.run.run
+    if run is None or not (steps := run.steps()):
         return None
+    checkpoint = run.load(steps[-1])  # and none before it: where these are damaged, the run is trained again
     spec, task = outcome.spec, task_of(outcome.spec).build()
     assert spec is not None
     network = build_problem(spec).model
