@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from attnlab.errors import DamagedCheckpoint
-from attnlab.experiments.multihead.experiment import prune_run
+from attnlab.experiments.multihead.heads import prune_run
 from attnlab.families.copying.spec import CopyingSpec, PermutationsSpec, Seq2SeqSpec
 from attnlab.lab.outcomes import Outcome
 from attnlab.runs.loop import train
