@@ -38,7 +38,6 @@ from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
 from attnlab.seeds import numpy_generator
-from attnlab.stats.bootstrap import resampled_rows, value_and_interval
 
 
 def uniform(order, probes):
@@ -184,26 +183,6 @@ def test_positions_of_a_run_that_went_on_come_from_the_next_weights_kept(tmp_pat
         train(spec, Schedule.every(10, steps=steps), store)
     assert store.run(spec.id).steps() == [20, 30]
     assert Permuting().scores(Outcome("", 0, first, spec)).step == 20
-
-
-# --- resampling
-
-
-def test_resamples_keep_the_size_of_every_group():
-    groups = ["a"] * 3 + ["b"] + ["a"] * 2
-    rows = resampled_rows(groups, "here", resamples=200)
-    assert rows[0].tolist() == list(range(6))
-    kinds = np.array(groups)[rows]
-    assert (kinds == np.array(groups)).all()
-    assert len(np.unique(rows[1:, 0])) == 5
-    assert (resampled_rows(groups, "here", resamples=200) == rows).all()
-
-
-def test_the_interval_leaves_out_what_is_undefined():
-    value, (low, high) = value_and_interval(np.array([2.0, 1.0, np.nan, 3.0]))
-    assert (value, low, high) == (2.0, pytest.approx(1.05), pytest.approx(2.95))
-    assert value_and_interval(np.array([np.nan, 1.0])) is None
-    assert value_and_interval(np.array([1.0, np.nan])) is None
 
 
 # --- the rules
