@@ -17,7 +17,7 @@ from attnlab.errors import UsageError
 from attnlab.lab.claims import Preset
 from attnlab.lab.experiment import Experiment, Figures, Table
 from attnlab.lab.outcomes import Runs
-from attnlab.pages.charts import CONTRAST, SIZE, titled
+from attnlab.pages.charts import CONTRAST, SIZE, panels, rounded
 from attnlab.seeds import numpy_generator
 from attnlab.theory.aligner import Aligned, align, apply
 from attnlab.theory.alignment import Coverage, Score, coverage, read_gold, scores_by_sentence
@@ -244,12 +244,7 @@ def error_rates(scores: Table) -> alt.FacetChart:
     )
     dots = base.mark_point(filled=True, size=60, color=CONTRAST[0]).encode(
         x=alt.X("aer:Q", title="alignment error rate", scale=alt.Scale(domain=[0, 1])),
-        tooltip=["direction:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("aer", "precision", "recall"))],
+        tooltip=["direction:N", *map(rounded, ("aer", "precision", "recall"))],
     )
-    chart: alt.FacetChart = (
-        alt.layer(bars, dots, data=alt.InlineData(values=[dict(row) for row in scores]))
-        .properties(**SIZE)
-        .facet(column=alt.Column("gold:N", title=None, header=alt.Header(labelFontSize=12)))
-        .properties(title=titled("Grow-diag-final-and against either direction"))
-    )
-    return chart
+    layer = alt.layer(bars, dots).properties(**SIZE)
+    return panels(scores, column="gold", layer=layer, title="Grow-diag-final-and against either direction")

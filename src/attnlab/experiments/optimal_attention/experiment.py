@@ -15,7 +15,7 @@ from torch import Tensor
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Table, claim
 from attnlab.lab.outcomes import Runs
-from attnlab.pages.charts import COLOURS, SIZE, titled
+from attnlab.pages.charts import COLOURS, SIZE, headed, inline
 from attnlab.probes.optimal_attention import (
     attention_loss,
     lexical_beta,
@@ -227,10 +227,5 @@ def rate_chart(random: Table) -> alt.TopLevelMixin:
         y=alt.Y("nothing:Q", title="largest β gets less than 1 %", axis=alt.Axis(format="%"))
     )
     bars = base.mark_rule(strokeWidth=1).encode(y=alt.Y("nothing_low:Q", title=""), y2="nothing_high:Q")
-    chart: alt.TopLevelMixin = (
-        alt.layer(bars, rate, data=alt.InlineData(values=[dict(row) for row in random]))
-        .properties(**SIZE)
-        .facet(column=alt.Column("length:N", title="positions"))
-        .properties(title=titled("Random logits"))
-    )
-    return chart
+    layers = alt.layer(bars, rate, data=inline(random)).properties(**SIZE)
+    return headed(layers.facet(column=alt.Column("length:N", title="positions")), "Random logits")

@@ -14,7 +14,7 @@ from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Outcome
 from attnlab.lab.rules import above
-from attnlab.pages.charts import curves, panels, seed_dots
+from attnlab.pages.charts import seed_curves, seed_dots
 from attnlab.stats.bootstrap import bootstrap_interval
 
 # --- settings
@@ -100,29 +100,18 @@ class TopicCapacity(TopicExperiment):
             for when, score in (("at the end", course.final_score()), ("at loss 0.1", score_at(course)))
             if score is not None
         ]
+        what, title = "mean score of topic words", "Score of topic words through training"
+        curves = curve_table(self.all_courses(), ("loss",), every=50)
         return {
             "capacity": seed_dots(
                 rows,
-                x=alt.X("score:Q", title="mean score of topic words"),
-                y="setting",
+                x=alt.X("score:Q", title=what),
                 colour="when",
                 title="Score by classifier, every seed",
                 height=220,
                 order=list(MODELS),
             ),
-            "score": panels(
-                curve_table(self.all_courses(), ("loss",), every=50),
-                column="setting",
-                layer=curves(
-                    x="step",
-                    y="score",
-                    group="seed",
-                    x_title="epochs",
-                    y_title="mean score of topic words",
-                    scale=alt.Scale(zero=True),
-                ),
-                title="Score of topic words through training",
-            ),
+            "score": seed_curves(curves, "score", what, title, x_title="epochs", scale=alt.Scale(zero=True)),
         }
 
     def summary(self) -> str:

@@ -15,7 +15,7 @@ from attnlab.families.topics.course import path_table
 from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Figures, Table, claim
-from attnlab.pages.charts import COLOURS, INK, SIZE, seed_dots, titled
+from attnlab.pages.charts import COLOURS, INK, SIZE, panels, seed_dots
 from attnlab.stats.bootstrap import bootstrap_interval
 
 # --- settings
@@ -109,7 +109,6 @@ class TopicQuery(TopicExperiment):
         dots = seed_dots(
             rows,
             x=alt.X("deviation:Q", title="relative deviation from the identity", scale=alt.Scale(type="log")),
-            y="setting",
             colour="what",
             title="How far norms deviate from the identity, every seed",
             height=320,
@@ -121,15 +120,9 @@ class TopicQuery(TopicExperiment):
         )
         curve = alt.Chart().mark_line(strokeWidth=1, color=INK, strokeDash=[4, 3])
         curve = curve.encode(x="score:Q", y="identity:Q", detail="word:N", order="step:Q")
-        paths = path_table(self.all_courses(1), every=200)
-        grid = (
-            alt.layer(words, curve, data=alt.InlineData(values=paths))
-            .properties(**SIZE)
-            .facet(facet=alt.Facet("setting:N", title=None, sort=order), columns=4)
-            .resolve_scale(x="independent", y="independent")
-            .properties(title=titled("Topic words of seed 0; dashed: the identity"))
-        )
-        return {"deviations": dots, "paths": grid}
+        paths, title = path_table(self.all_courses(1), every=200), "Topic words of seed 0; dashed: the identity"
+        grid = panels(paths, layer=alt.layer(words, curve).properties(**SIZE), title=title)
+        return {"deviations": dots, "paths": grid.resolve_scale(x="independent", y="independent")}
 
     def summary(self) -> str:
         return " ".join(
