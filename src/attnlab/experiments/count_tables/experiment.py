@@ -5,7 +5,7 @@ from them, decided from the numbers. Nothing here is trained but a logistic read
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations, product
 
 import altair as alt
@@ -52,24 +52,9 @@ def _example(name: str, title: str, *sentences: tuple[str, str]) -> Example:
 
 def _copied(name: str, title: str, sequences: Sequence[Sequence[int]], words: Sequence[int]) -> Example:
     """Sequences copied; an output word is its input word with a prime, as in the blog."""
-    source = [[str(word) for word in sequence] for sequence in sequences]
-    target = [[f"{word}'" for word in sequence] for sequence in sequences]
-    pairs = SentencePairs.from_tokens(source, target)
-    ids = np.array([pairs.source_words.index(str(word)) for word in words])
-    place = np.argsort(ids).astype(np.int32)  # rows and columns in the order of ``words``
-    names = [str(word) for word in words]
-    return Example(
-        name,
-        title,
-        SentencePairs(
-            place[pairs.source],
-            pairs.source_offsets,
-            place[pairs.target],
-            pairs.target_offsets,
-            names,
-            [f"{word}'" for word in names],
-        ),
-    )
+    ids = np.array([[words.index(word) for word in sequence] for sequence in sequences])
+    pairs = SentencePairs.from_ids(ids, ids, [str(word) for word in words])
+    return Example(name, title, replace(pairs, target_words=[f"{word}'" for word in words]))
 
 
 ONE_PAIR = _example("one-pair", "One pair (slides)", ("This movie is great", "Dieser Film ist großartig"))

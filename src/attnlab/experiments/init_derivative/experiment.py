@@ -24,7 +24,7 @@ from attnlab.experiments.init_derivative.proxy_starts import (
 )
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Table, claim
-from attnlab.lab.outcomes import Runs
+from attnlab.lab.outcomes import Runs, mean
 from attnlab.lab.rules import between
 from attnlab.models.proxy import Optimiser
 from attnlab.pages.charts import COLOURS, SIZE, curves, headed, inline, panels
@@ -216,10 +216,10 @@ def error_table(starts: Sequence[RandomStart]) -> Table:
                 "corpus": corpus,
                 "size": size,
                 "seeds": len(group),
-                "distance": float(np.mean([one.logits for one in group])),
+                "distance": mean(one.logits for one in group),
                 "expected": group[0].expected,
-                "relative": float(np.mean([one.logits / limit for one in group])) if limit else None,
-                "factor": float(np.mean([one.factor for one in group if one.factor is not None])) if limit else None,
+                "relative": mean(one.logits / limit for one in group) if limit else None,
+                "factor": mean(one.factor for one in group) if limit else None,
             }
         )
     return table

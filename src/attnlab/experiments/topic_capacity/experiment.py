@@ -12,8 +12,8 @@ from attnlab.families.topics.course import TopicCourse, curve_table, ranges
 from attnlab.families.topics.spec import TopicModelSpec
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Figures, Table, claim
-from attnlab.lab.outcomes import Outcome
-from attnlab.lab.rules import above
+from attnlab.lab.outcomes import Outcome, mean
+from attnlab.lab.rules import above, low_high
 from attnlab.pages.charts import seed_curves, seed_dots
 from attnlab.stats.bootstrap import bootstrap_interval
 
@@ -76,19 +76,17 @@ class TopicCapacity(TopicExperiment):
             model = MODELS[name]
             reached = [score for course in group if (score := score_at(course)) is not None]
             final = [course.final_score() for course in group]
-            low, high = bootstrap_interval(final) or (None, None)
             table.append(
                 {
                     "setting": name,
                     "hidden": " ".join(map(str, model.hidden)) if model.classifier == "layers" else "",
                     "seeds": len(group),
                     "final_score": float(np.mean(final)),
-                    "low": low,
-                    "high": high,
-                    "final_weight": float(np.mean([course.end("weight_mean") for course in group])),
-                    "final_loss": float(np.mean([course.end("loss") for course in group])),
+                    **low_high(bootstrap_interval(final)),
+                    "final_weight": mean(course.end("weight_mean") for course in group),
+                    "final_loss": mean(course.end("loss") for course in group),
                     "reached_loss_0.1": len(reached),
-                    "score_at_loss_0.1": float(np.mean(reached)) if reached else None,
+                    "score_at_loss_0.1": mean(reached),
                 }
             )
         return table
