@@ -13,27 +13,8 @@ from rich.text import Text
 from attnlab.families.registry import stop_rule
 from attnlab.protocols import Row
 from attnlab.runs.engine import Event, Job
-from attnlab.runs.spec import RunSpec
 
 SECONDS_BETWEEN_LINES = 30
-
-
-class Prospect:
-    """The chance that a run will succeed, by its family's stop rule, as its evaluations come in one by one.
-
-    ``chance`` is empty where no rule knows such a run, or the rule says nothing.
-    """
-
-    def __init__(self, spec: RunSpec) -> None:
-        self.rule = stop_rule(spec)
-        self.rows: dict[int, Row] = {}
-        self.chance = ""
-
-    def take(self, step: int, row: Row) -> None:
-        if self.rule is not None:
-            self.rows[step] = row
-            chance = self.rule.chance(self.rows, step)
-            self.chance = "" if chance is None else percent(chance)
 
 
 def percent(chance: float) -> str:
@@ -51,9 +32,18 @@ class Line:
     """A run at work."""
 
     def __init__(self, job: Job, began: float) -> None:
-        self.job, self.began, self.prospect = job, began, Prospect(job.spec)
+        self.job, self.began, self.rule = job, began, stop_rule(job.spec)
         self.first_step: int | None = None
-        self.step, self.accuracy, self.waits = 0, "", ""
+        self.step, self.accuracy, self.waits, self.chance = 0, "", "", ""
+        self.rows: dict[int, Row] = {}
+
+    def take(self, step: int, row: Row) -> None:
+        """News of an evaluation. The chance that the run will succeed is its family's stop rule's, if it has one."""
+        if "accuracy" in row:
+            self.accuracy = f"{row['accuracy']:.3f}"
+        self.rows[step] = row
+        chance = None if self.rule is None else self.rule.chance(self.rows, step)
+        self.chance = "" if chance is None else percent(chance)
 
     def rate(self, now: float) -> float:
         """Updates a second since the first news."""
@@ -85,9 +75,7 @@ class SweepDisplay:
                 line.first_step, line.began = event.step, now
             line.step = event.step
             if event.row is not None:
-                if "accuracy" in event.row:
-                    line.accuracy = f"{event.row['accuracy']:.3f}"
-                line.prospect.take(event.step, event.row)
+                line.take(event.step, event.row)
 
     def __rich__(self) -> RenderableType:
         now = time.monotonic()
@@ -103,7 +91,7 @@ class SweepDisplay:
                 f"{rate:.1f}" if rate else "",
                 clock((steps - line.step) / rate if rate else None),
                 line.accuracy,
-                *([line.prospect.chance] if self.judged else []),
+                *([line.chance] if self.judged else []),
             )
         whole = Table.grid(padding=(0, 2))
         bar = ProgressBar(total=self.total or 1, completed=self.reached, width=32)

@@ -205,8 +205,7 @@ class TextRuns:
         # Word vectors are where it began, not what it learned, so their file is not needed.
         from_random = spec.model.model_copy(update={"vectors": None})
         network = from_random.build(self.corpus.words, len(self.corpus.classes), spec.init_seed)
-        tensors = run.run.load(best_step(run)).tensors
-        network.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+        network.load_state_dict(run.run.load(best_step(run)).weights)
         return network
 
     def word_scores(self, step: int | None = None) -> Floats:
