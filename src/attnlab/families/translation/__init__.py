@@ -1,0 +1,1 @@
+"""The translation family: parallel corpora in pieces, and what learns to translate them."""
