@@ -53,5 +53,5 @@ def network_at(run: Loads, spec: RunSettings, step: int) -> Translator:
 
 
 def _of_split(table: pa.Table, split: str) -> NDArray[np.bool_]:
-    names: NDArray[Any] = np.asarray(table["split"].combine_chunks().dictionary_decode())
-    return names == split
+    of_split: NDArray[np.bool_] = np.asarray(table["split"].combine_chunks().dictionary_decode()) == split
+    return of_split
