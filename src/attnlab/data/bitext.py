@@ -28,7 +28,7 @@ from attnlab.fields import ragged_rows
 PIECES = 8000
 LONGEST = 250
 """Pieces of a sentence that are kept; the rest of a longer one is cut off."""
-RULES = 1
+RULES = 2
 """Raised whenever the same files give other data or notes than before: cached data of other rules is not read."""
 
 SplitName = Literal["train", "validation", "test"]

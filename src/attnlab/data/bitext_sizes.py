@@ -8,7 +8,7 @@ from attnlab.data.bitext import Bitext, PieceSide, SplitName
 from attnlab.data.pieces import UNKNOWN
 
 NEAR = 0.02
-"""How far our count of pieces may be from the paper's: models of one size differ by 1 %; P3 does not say which it has."""
+"""How far our count of pieces may be from the paper's: models of one size, of which P3 names none, differ by 1 %."""
 
 
 @dataclass(frozen=True)

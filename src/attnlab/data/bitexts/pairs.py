@@ -61,7 +61,8 @@ class KnownBitext:
 
     ``pairs``: its languages, source first; every pair can be read the other way round, too. ``find`` looks in a data
     folder for the files of a pair, ``read`` reads those found. ``get``: what a user has to bring. ``scored``: by
-    languages, how many validation target pieces with ``</s>`` the paper scored, where that is known.
+    languages, how many validation target pieces with ``</s>`` the paper scored, where that is known. ``gold``: hand
+    alignments of the words of the validation pairs, in the usual direction.
     """
 
     name: str
@@ -71,6 +72,7 @@ class KnownBitext:
     read: Callable[[tuple[Path, ...], str, str], RawBitext]
     get: str
     scored: Mapping[Pair, int] = field(default_factory=dict)
+    gold: str | None = None
 
     def locate(self, root: Path, source: str, target: str) -> tuple[Path, ...] | None:
         """The files of a direction, which are the same as those of the other."""
