@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: canonical JSON, seals, atomic writes, and faults told in one sentence.
+"""Files that are either whole or not there: canonical JSON, seals, atomic writes, and faults in one sentence.
 
 A *sealed* file carries the sha256 of its own bytes, taken with zeros where the digest stands. So one altered bit
 anywhere is noticed, and no second file has to be kept in step with the first.

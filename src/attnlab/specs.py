@@ -25,7 +25,9 @@ from attnlab.families.keyword.spec import KeywordSpec as KeywordSpec
 from attnlab.families.texts.spec import ClassifierSpec as ClassifierSpec
 from attnlab.families.texts.spec import LabelledTextSpec as LabelledTextSpec
 from attnlab.families.texts.spec import ProxySpec as ProxySpec
+from attnlab.families.texts.spec import TextFile as TextFile
 from attnlab.families.texts.spec import VectorsSpec as VectorsSpec
+from attnlab.families.texts.stopping import NoImprovement as NoImprovement
 from attnlab.families.topics.spec import SstSpec as SstSpec
 from attnlab.families.topics.spec import TopicModelSpec as TopicModelSpec
 from attnlab.families.topics.spec import TopicsSpec as TopicsSpec

@@ -159,6 +159,23 @@ def load_file(
     return _cached(content_key(files, RULES, unicodedata.unidata_version, *settings), build)
 
 
+def keep_corpus(corpus: Corpus) -> None:
+    """Keep a corpus in the cache under its content, so that runs on it need its file no more."""
+    if read_cached(_kept(corpus.content)) is None:
+        write_cached(_kept(corpus.content), *_packed(corpus))
+
+
+def kept_corpus(content: str) -> Corpus | None:
+    """The corpus with this content, if the cache has it."""
+    stored = read_cached(_kept(content))
+    corpus = None if stored is None else _unpacked(*stored)
+    return corpus if corpus is not None and corpus.content == content else None
+
+
+def _kept(content: str) -> str:
+    return f"corpus-{content}"
+
+
 def _build(
     name: str,
     classes: tuple[str, ...],

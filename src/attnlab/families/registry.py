@@ -49,7 +49,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "keyword": Family("attnlab.families.keyword", ("keyword",)),
     "topics": Family("attnlab.families.topics", ("topics", "sst"), ("topic",)),
-    "texts": Family("attnlab.families.texts", ("text",), ("classifier", "proxy")),
+    "texts": Family("attnlab.families.texts", ("text",), ("classifier", "proxy"), stop_rules=("no-improvement",)),
 }
 """The families by name."""
 _OURS = tuple(FAMILIES)

@@ -13,7 +13,7 @@ from attnlab.runs.checkpoint import TENSORS, Checkpoint, fault_in_tensors
 from attnlab.runs.environment import environment, threads
 from attnlab.runs.run import names_alike
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec
+from attnlab.runs.spec import RunSpec, read_stored
 from attnlab.runs.store import Run, RunStore, StoreWarning
 
 Observer = Callable[[int, Row | None], None]
@@ -115,13 +115,16 @@ def _finished(run: Run, spec: RunSpec, schedule: Schedule, held: bool = False) -
 
 
 def _describes(run: Run, spec: RunSpec) -> bool:
-    """Whether the spec in the run's folder is ``spec``, or of before some of its settings existed."""
+    """Whether the spec in the run's folder is ``spec``, or of before some of its settings existed, or differs only in
+    what decides nothing, such as the place of a file.
+    """
     try:
         stored = run.spec()
     except StoreError:
         return False
     asked = spec.model_dump(mode="json")
-    return stored == asked or (stored.keys() >= {"task", "init_seed", "data_seed"} and names_alike(stored, asked))
+    older = stored.keys() >= {"task", "init_seed", "data_seed"} and names_alike(stored, asked)
+    return stored == asked or older or read_stored(stored, run.id) is not None
 
 
 def gave_up(rows: Iterable[Row], schedule: Schedule) -> int | None:
@@ -138,7 +141,8 @@ class _Training:
         self.run, self.spec, self.schedule = run, spec, schedule
         status, measured = run.status(), run.measured()
         self.rows, self.fields, self.lacking = _by_step(measured.rows), measured.fields, measured.lacking
-        run.begin(spec.model_dump(mode="json"), {**environment(device)})
+        known = run.exists() and _describes(run, spec)
+        run.begin(run.spec() if known else spec.model_dump(mode="json"), {**environment(device)})
         if not _describes(run, spec):
             raise StoreError(f"{run.path / 'spec.json'} describes another run than the one asked for.")
         self.step, self.seconds, self.updates = 0, 0.0, 0

@@ -20,10 +20,10 @@ from pathlib import Path
 
 from attnlab import files
 from attnlab.errors import StoreError, UsageError
-from attnlab.runs.run import Measured, Problem, Run, StoreWarning
+from attnlab.runs.run import Fault, Measured, Run, StoreWarning
 from attnlab.runs.verify import Layouts
 
-__all__ = ["Measured", "Problem", "Run", "RunStore", "StoreWarning"]
+__all__ = ["Fault", "Measured", "Run", "RunStore", "StoreWarning"]
 
 
 class RunStore:
@@ -79,19 +79,19 @@ class RunStore:
         """Whether a removal of this run was interrupted after the rename."""
         return run_id not in self.ids() and self.root / (files.OLD + run_id) in self._removed()
 
-    def verify(self) -> list[Problem]:
+    def verify(self) -> list[Fault]:
         """Everything wrong with any run, those with an unreadable spec included."""
         layouts: Layouts = {}
-        problems = []
+        faults = []
         for run_id in self.ids():
             try:
-                problems += self.run(run_id).verify(layouts)
-            except (StoreError, UsageError) as fault:
-                problems.append(Problem(run_id, self.root / run_id, str(fault)))
+                faults += self.run(run_id).verify(layouts)
+            except (StoreError, UsageError) as error:
+                faults.append(Fault(run_id, self.root / run_id, str(error)))
         for stale in self._removed():
             sentence = f"{stale} was left by a removal that was interrupted; the next removal deletes it."
-            problems.append(Problem(stale.name.removeprefix(files.OLD), stale, sentence))
-        return problems
+            faults.append(Fault(stale.name.removeprefix(files.OLD), stale, sentence))
+        return faults
 
     def ids(self) -> list[str]:
         """Of all runs' folders, those without a readable spec included."""

@@ -5,7 +5,7 @@ have attention fixed at 1/L, and their probe is beta_uf; in *frozen* runs attent
 that stays as random as it began (A.6); the *proxy* sees bags of words (2.3).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -293,15 +293,8 @@ class TextExperiment(Experiment):
         """Its settings, references first: they are what everything is compared with."""
         return [text_setting(order.row, role, order.preset) for role in self.roles]
 
-    def jobs(self, order: Order) -> list[Job]:
-        settings = self.settings_for(order)
-        return [setting.job(seed, order.preset) for setting in settings for seed in setting.seeds_at(order)]
-
-    def outcomes(self, order: Order, done: Mapping[str, Trained]) -> Iterator[Outcome]:
-        for setting in self.settings_for(order):
-            for seed in setting.seeds_at(order):
-                spec = setting.spec(seed)
-                yield Outcome(setting.name, seed, done[spec.id], spec)
+    def asked(self, order: Order) -> list[tuple[Setting, int]]:
+        return [(setting, seed) for setting in self.settings_for(order) for seed in setting.seeds_at(order)]
 
     def measure(self, runs: Runs) -> None:
         self.texts = TextRuns(self.order.row, self.order.preset, runs)

@@ -2,10 +2,12 @@
 
 from attnlab.families.base import check_attention
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
+from attnlab.families.texts.stopping import NoImprovement
 from attnlab.protocols import Problem, RunSettings
 
 TASKS = (LabelledTextSpec,)
 MODELS = (ClassifierSpec, ProxySpec)
+STOP_RULES = (NoImprovement,)
 FITS = {"text": ("classifier", "proxy")}
 NUMERICS = {"classifier": 1, "proxy": 1}
 
