@@ -221,9 +221,7 @@ def test_dropout_is_drawn_from_the_generator_and_off_in_evaluation() -> None:
 
 def test_starting_values_follow_from_the_seed_and_are_pytorchs() -> None:
     one, same, other = (Translator(50, hidden=64, seed=seed) for seed in (1, 1, 2))
-    for (name, mine), again, differs in zip(
-        one.named_parameters(), same.parameters(), other.parameters(), strict=True
-    ):
+    for (name, mine), again, differs in zip(one.named_parameters(), same.parameters(), other.parameters(), strict=True):
         assert torch.equal(mine, again), name
         assert not torch.equal(mine, differs), name
     assert abs(float(one.embedding.detach().std()) - 1) < 0.05
