@@ -15,7 +15,7 @@ from attnlab.data.own_file import parse_groups
 from attnlab.data.tokens import VocabularyRule
 from attnlab.data.vectors import read_vectors
 from attnlab.errors import UsageError
-from attnlab.files import as_path
+from attnlab.files import absolute_name, as_path
 from attnlab.models.classifier import Classifier, TextAttention, TextScore
 from attnlab.models.proxy import TextProxy
 from attnlab.models.recurrent import Cell
@@ -48,7 +48,7 @@ class TextFile(Record):
     ) -> Self:
         """The record of a file, found again from whichever folder one is in."""
         pairs = tuple((parse_groups(groups) or {}).items())
-        files = [None if one is None else _named(one) for one in (path, valid)]
+        files = [None if one is None else absolute_name(one) for one in (path, valid)]
         return cls(path=files[0], text=text, label=label, groups=pairs, valid=files[1], longest=longest)
 
     def load(self) -> Corpus:
@@ -61,15 +61,6 @@ class TextFile(Record):
             valid=None if self.valid is None else Path(self.valid),
             longest=self.longest,
         )
-
-
-def _named(path: Path) -> str:
-    name = str(Path(path).absolute())
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"{name!r}: the name of a file to train on is text in UTF-8; rename it.") from None
-    return name
 
 
 class LabelledTextSpec(Spec):
