@@ -7,7 +7,7 @@ from rich.console import Console
 
 from attnlab.runs import progress
 from attnlab.runs.engine import Event, Job
-from attnlab.runs.progress import SweepDisplay, clock, watching
+from attnlab.runs.progress import SweepDisplay, clock, run_progress, watching
 from attnlab.runs.schedule import Schedule
 
 
@@ -90,3 +90,13 @@ def test_on_a_terminal_a_sweep_is_shown_as_it_goes_and_cleared(make_spec):
 @pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00"), (61.4, "1:01"), (3723, "1:02:03"), (None, "-")])
 def test_clock(seconds, shown):
     assert clock(seconds) == shown
+
+
+def test_a_single_run_has_a_bar():
+    out = io.StringIO()
+    screen = Console(file=out, width=100, force_terminal=True, color_system=None)
+    with run_progress(Schedule.every(10, steps=20), screen) as observe:
+        observe(5, None)
+        observe(10, {"accuracy": 0.75})
+    assert "step 10/20" in out.getvalue()
+    assert "accuracy 0.750" in out.getvalue()

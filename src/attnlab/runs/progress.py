@@ -1,4 +1,7 @@
-"""A sweep on the screen, with rates and time left: a live table, or a line now and then in a file or a pipe."""
+"""Training on the screen, with rates and time left: a sweep as a live table, a single run as a bar.
+
+Where nobody looks on, in a file or a pipe, a sweep is a line now and then.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -6,6 +9,7 @@ from contextlib import contextmanager
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -13,8 +17,29 @@ from rich.text import Text
 from attnlab.families.registry import stop_rule
 from attnlab.protocols import Row
 from attnlab.runs.engine import Event, Job
+from attnlab.runs.loop import Observer
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.spec import RunSpec
 
 SECONDS_BETWEEN_LINES = 30
+
+
+class Prospect:
+    """The chance that a run will succeed, by its family's stop rule, as its evaluations come in one by one.
+
+    ``chance`` is empty where no rule knows such a run, or the rule says nothing.
+    """
+
+    def __init__(self, spec: RunSpec | None) -> None:
+        self.rule = None if spec is None else stop_rule(spec)
+        self.rows: dict[int, Row] = {}
+        self.chance = ""
+
+    def take(self, step: int, row: Row) -> None:
+        if self.rule is not None:
+            self.rows[step] = row
+            chance = self.rule.chance(self.rows, step)
+            self.chance = "" if chance is None else percent(chance)
 
 
 def percent(chance: float) -> str:
@@ -32,18 +57,9 @@ class Line:
     """A run at work."""
 
     def __init__(self, job: Job, began: float) -> None:
-        self.job, self.began, self.rule = job, began, stop_rule(job.spec)
+        self.job, self.began, self.prospect = job, began, Prospect(job.spec)
         self.first_step: int | None = None
-        self.step, self.accuracy, self.waits, self.chance = 0, "", "", ""
-        self.rows: dict[int, Row] = {}
-
-    def take(self, step: int, row: Row) -> None:
-        """News of an evaluation. The chance that the run will succeed is its family's stop rule's, if it has one."""
-        if "accuracy" in row:
-            self.accuracy = f"{row['accuracy']:.3f}"
-        self.rows[step] = row
-        chance = None if self.rule is None else self.rule.chance(self.rows, step)
-        self.chance = "" if chance is None else percent(chance)
+        self.step, self.accuracy, self.waits = 0, "", ""
 
     def rate(self, now: float) -> float:
         """Updates a second since the first news."""
@@ -75,7 +91,9 @@ class SweepDisplay:
                 line.first_step, line.began = event.step, now
             line.step = event.step
             if event.row is not None:
-                line.take(event.step, event.row)
+                if "accuracy" in event.row:
+                    line.accuracy = f"{event.row['accuracy']:.3f}"
+                line.prospect.take(event.step, event.row)
 
     def __rich__(self) -> RenderableType:
         now = time.monotonic()
@@ -91,7 +109,7 @@ class SweepDisplay:
                 f"{rate:.1f}" if rate else "",
                 clock((steps - line.step) / rate if rate else None),
                 line.accuracy,
-                *([line.chance] if self.judged else []),
+                *([line.prospect.chance] if self.judged else []),
             )
         whole = Table.grid(padding=(0, 2))
         bar = ProgressBar(total=self.total or 1, completed=self.reached, width=32)
@@ -142,6 +160,39 @@ def clock(seconds: float | None) -> str:
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+@contextmanager
+def run_progress(schedule: Schedule, screen: Console | None = None, spec: RunSpec | None = None) -> Iterator[Observer]:
+    """A bar for one run; what it yields goes to `attnlab.runs.loop.train` as ``observe``.
+
+    With its ``spec`` it also shows the chance that the run will learn, where its family has a rule for that.
+
+    >>> from attnlab.runs.schedule import Schedule
+    >>> with run_progress(Schedule.every(10, steps=20), Console(quiet=True)) as observe:
+    ...     observe(10, {"accuracy": 0.5})
+    """
+    columns = (
+        TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
+        BarColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[accuracy]}"),
+        TextColumn("{task.fields[prospect]}"),
+    )
+    prospect = Prospect(spec)
+    with Progress(*columns, console=screen or Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=schedule.steps, rate="", accuracy="", prospect="")
+
+        def observe(step: int, row: Row | None) -> None:
+            speed = bar.tasks[0].speed
+            bar.update(task, completed=step, rate=f"{speed:.1f} updates/s" if speed else "")
+            if row is not None and "accuracy" in row:
+                prospect.take(step, row)
+                chance = f"will learn {prospect.chance}" if prospect.chance else ""
+                bar.update(task, accuracy=f"accuracy {row['accuracy']:.3f}", prospect=chance)
+
+        yield observe
 
 
 @contextmanager
