@@ -17,12 +17,7 @@ from attnlab.lab.experiment import Experiment, Figures, Table, by_preset, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import low_high
 from attnlab.pages.charts import COLOURS, SIZE, headed, inline
-from attnlab.probes.optimal_attention import (
-    attention_loss,
-    lexical_beta,
-    lexical_log_odds,
-    optimal_attention,
-)
+from attnlab.probes.optimal_attention import attention_loss, lexical_beta, lexical_log_odds, optimal_attention
 from attnlab.seeds import torch_generator
 from attnlab.stats.rates import wilson
 
