@@ -196,7 +196,7 @@ def test_given_attention_is_used_as_it_is() -> None:
 
 
 def test_what_positions_say_adds_up_if_the_context_alone_is_read() -> None:
-    """The slides: y = sum_l alpha_l r_l with r_l = W h_l, so log p is the weighted sum of the relevances, normalised."""
+    """The slides: y = sum_l alpha_l r_l with r_l = W h_l, so log p is the relevances' weighted sum, normalised."""
     network = make("context")
     batch = padded(sentences([(5, 3)], 2))
     seen = network(**batch)

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import torch
-
 from attnlab.data.corpora import KNOWN
 from attnlab.data.labelled_text import Corpus
 from attnlab.data.tokens import TokenRule
@@ -54,12 +52,6 @@ def load_classifier(run: Run, step: int | None = None, corpus: Corpus | None = N
     step = best_kept_step(run) if step is None else step
     # Word vectors are where it began, not what it learned, so their file is not needed.
     network = model.model_copy(update={"vectors": None}).build(corpus.words, len(corpus.classes), spec.init_seed)
-    network.load_state_dict(model_weights(run, step))
+    network.load_state_dict({name[6:]: v for name, v in run.load(step).tensors.items() if name.startswith("model.")})
     rule = KNOWN[task.corpus].rule if task.file is None else TokenRule()
     return TrainedClassifier(run, spec, step, network.eval(), corpus, rule)
-
-
-def model_weights(run: Run, step: int) -> dict[str, torch.Tensor]:
-    """The network's tensors in a checkpoint, by their names in the network."""
-    tensors = run.load(step).tensors
-    return {name[6:]: value for name, value in tensors.items() if name.startswith("model.")}

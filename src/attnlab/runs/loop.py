@@ -75,7 +75,7 @@ def train(
     run = store.run(spec.id)
     with threads(thread_count), run.locked(wait):
         run.mend()
-        return _finished(run, spec, schedule, held=True) or _Training(run, spec, schedule, device).go(
+        return _finished(run, spec, schedule, held=True) or _Training(run, spec, schedule, device, store).go(
             observe, interrupted
         )
 
@@ -137,7 +137,7 @@ def gave_up(rows: Iterable[Row], schedule: Schedule) -> int | None:
 class _Training:
     """One call of `train` that has work to do."""
 
-    def __init__(self, run: Run, spec: RunSpec, schedule: Schedule, device: str) -> None:
+    def __init__(self, run: Run, spec: RunSpec, schedule: Schedule, device: str, store: RunStore) -> None:
         self.run, self.spec, self.schedule = run, spec, schedule
         status, measured = run.status(), run.measured()
         self.rows, self.fields, self.lacking = _by_step(measured.rows), measured.fields, measured.lacking
@@ -163,7 +163,7 @@ class _Training:
         last, missing = _last_step(self.rows, schedule), self._missing()
         if missing or self.reached < last:  # else a run that was killed just before it ended, or lost its status
             self.inexact = _environment_changed(run, device) or self.inexact
-        self.problem: Problem = build_problem(spec, device)
+        self.problem: Problem = build_problem(spec, device, store.weights)
         self.optimiser: Optimiser = spec.optimiser.build(list(self.problem.trained_parameters().values()))
         # Evaluations after what was reached go on from the newest checkpoint; earlier ones are replayed from before.
         begin = missing[0] if missing else last

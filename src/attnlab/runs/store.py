@@ -17,11 +17,15 @@ lock; readers need none, since every change is one rename.
 import difflib
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnlab import files
 from attnlab.errors import StoreError, UsageError
 from attnlab.runs.run import Fault, Measured, Run, StoreWarning
 from attnlab.runs.verify import Layouts
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = ["Fault", "Measured", "Run", "RunStore", "StoreWarning"]
 
@@ -48,6 +52,17 @@ class RunStore:
             raise UsageError(f"There is no run {run_id!r}: the store {self.root} has no runs.")
         named = difflib.get_close_matches(run_id, ids, n=5, cutoff=0.5) or ids
         raise UsageError(f"There is no run {run_id!r} in the store {self.root}; it has {_some(named)}.")
+
+    def weights(self, run_id: str, step: int) -> dict[str, "Tensor"]:
+        """A run's network at a step, by the names of its tensors: for a run that is compared with it."""
+        run = self.run(run_id)
+        if step not in run.steps():
+            raise StoreError(
+                f"The store {self.root} has no weights of run {run_id} at step {step}, which another run is compared "
+                "with; train it first, and keep them."
+            )
+        tensors = run.load(step).tensors
+        return {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
 
     def runs(self) -> list[Run]:
         """The runs whose spec can be read, by id."""
