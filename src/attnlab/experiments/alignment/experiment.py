@@ -169,11 +169,7 @@ def score_rows(scored: Scored) -> Table:
                 "source_coverage": scored.known.source,
                 "target_coverage": scored.known.target,
                 "direction": direction,
-                "sentences": score.sentences,
-                "links": score.links,
-                "precision": score.precision,
-                "recall": score.recall,
-                "aer": score.aer,
+                **{name: getattr(score, name) for name in ("sentences", "links", "precision", "recall", "aer")},
                 **low_high(percentiles(scored.resampled(direction)), "aer_"),
             }
         )

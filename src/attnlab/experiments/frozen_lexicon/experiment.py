@@ -80,9 +80,7 @@ class FrozenLexicon(TextExperiment):
             **low_high(over_examples(difference)),
             "chance": self.texts.chance,
             "held_out_texts": len(difference),
-            "frozen_accuracy": self.texts.accuracy("frozen"),
-            "uniform_accuracy": self.texts.accuracy("uniform"),
-            "reference_accuracy": self.texts.accuracy("reference"),
+            **{f"{role}_accuracy": self.texts.accuracy(role) for role in ("frozen", "uniform", "reference")},
             "commonest_class": self.texts.majority,
         }
 
