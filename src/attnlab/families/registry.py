@@ -50,6 +50,7 @@ FAMILIES: dict[str, Family] = {
     "keyword": Family("attnlab.families.keyword", ("keyword",)),
     "topics": Family("attnlab.families.topics", ("topics", "sst"), ("topic",)),
     "texts": Family("attnlab.families.texts", ("text",), ("classifier", "proxy")),
+    "teacher": Family("attnlab.families.teacher", ("teacher", "digits", "word-vectors"), ("student",)),
 }
 """The families by name."""
 _OURS = tuple(FAMILIES)
