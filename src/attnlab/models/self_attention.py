@@ -6,8 +6,8 @@ All of them end in the same two-layer read-out, y = w2^T phi(<w1, u>), and diffe
     known attention    u = x * f(x), elementwise, f known
     self-attention     u = vec(w_V x a), a = (a^(1), ..., a^(p)), a^(z) = softmax(Q_z K^T / d_q) for each word z
 
-An input of words is P2's t x p matrix: words are its columns. Many networks of one shape are trained side by side: every
-parameter has a first dimension ``together``, and so may have the input. Biases there are none, as in P2.
+An input of words is P2's t x p matrix: words are its columns. Many networks of one shape are trained side by side:
+every parameter has a first dimension ``together``, and so may have the input. There are no biases, as in P2.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ Scale = Literal["d_q", "root"]
 Readout = Literal["vec", "pooled"]
 """What is read of the words: all of them, in a row, as P2 does; or their mean, which is ours."""
 WordAttention = Literal["learned", "uniform", "own"]
-"""``learned``: P2's. ``uniform``: every word the same weight. ``own``: every word sees itself alone. The last two: ours."""
+"""``learned``: P2's. ``uniform``: all words weigh the same. ``own``: every word sees itself alone. Both are ours."""
 
 
 def softplus(h: Tensor, tau0: float | None) -> Tensor:
@@ -89,8 +89,8 @@ class TwoLayer(nn.Module):
 class SelfAttention(nn.Module):
     """P2's transformer self-attention, one layer or several, under the two-layer read-out.
 
-    ``words``: p, ``size``: t, ``query_size``: d_q, ``value_size``: d_v, ``hidden``: d. A further layer reads the d_v x p
-    matrix that the one below has made. ``heads`` (ours) split the values among that many attentions with queries of
+    ``words``: p, ``size``: t, ``query_size``: d_q, ``value_size``: d_v, ``hidden``: d. A further layer reads the d_v x
+    p matrix that the one below has made. ``heads`` (ours) split the values among that many attentions with queries of
     their own. ``readout`` and ``attention``: see `Readout` and `WordAttention`.
 
     >>> network = SelfAttention(words=8, size=6, query_size=3, value_size=2, hidden=5)
@@ -207,7 +207,7 @@ def attend(
 
 
 def first_layer(u: Tensor, w1: Tensor) -> Tensor:
-    """<w1, u>: (together, n, d), for u (together or 1, n, inputs). Networks that share their input share one product."""
+    """<w1, u>: (together, n, d), u (together or 1, n, inputs). Networks that share their input share one product."""
     together, inputs, hidden = w1.shape
     if together == 1 or len(u) == together:
         return u @ w1
@@ -283,12 +283,10 @@ def _check_relevant(count: int, inputs: int) -> None:
 # --- parameters
 
 
-def drawn(
-    shapes: Mapping[str, tuple[int, ...]], seeds: range, purpose: str, dtype: torch.dtype
-) -> dict[str, Tensor]:
+def drawn(shapes: Mapping[str, tuple[int, ...]], seeds: range, purpose: str, dtype: torch.dtype) -> dict[str, Tensor]:
     """Start values, (together, *shape) by name: normal with the inverse of the inputs' number as variance.
 
-    Each network of those side by side has a generator of its own, by seed and ``purpose``, so it starts as it would alone.
+    Each network has a generator of its own, by seed and ``purpose``, so it starts as it would alone.
     """
     if not len(seeds):
         raise UsageError("At least one network must be trained; together = 0 leaves none.")

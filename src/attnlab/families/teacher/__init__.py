@@ -15,7 +15,7 @@ def build(spec: RunSettings, device: str) -> Problem:
     from attnlab.families.teacher.problem import StudentProblem
 
     assert isinstance(spec.model, StudentSpec)
-    return NewtonProblem(spec, device) if spec.model.steps == "newton" else StudentProblem(spec, device)
+    return StudentProblem(spec, device) if spec.model.steps == "gradient" else NewtonProblem(spec, device)
 
 
 def check(spec: RunSettings) -> None:

@@ -13,7 +13,7 @@ HELD_OUT = 5
 
 @dataclass(frozen=True)
 class Examples:
-    """``x`` (problems, n, features) or (problems, n, t, p): words are columns. ``y`` (problems, n): numbers, or classes.
+    """``x`` (problems, n, features) or (problems, n, t, p): words are columns. ``y`` (problems, n): numbers or classes.
 
     ``there`` (problems, n, p): which words there are, where texts differ in length.
     """

@@ -86,9 +86,7 @@ class StudentProblem(BaseProblem):
     def _in_blocks(self, examples: Examples) -> Tensor:
         words = examples.x.shape[-1] if examples.x.dim() == 4 else 1
         block = max(1, CELLS // (self.together * words * words))
-        blocks = [
-            self.outputs(examples.rows(first, first + block)) for first in range(0, examples.size, block)
-        ]
+        blocks = [self.outputs(examples.rows(first, first + block)) for first in range(0, examples.size, block)]
         return torch.cat(blocks, 1)
 
     def _named(self, name: str, values: Tensor) -> Row:

@@ -49,7 +49,9 @@ class TeacherSpec(Spec):
             if self.size < 3:
                 raise ValueError("size: a word has its kind, a 1 and content, so t is at least 3")
             if self.layers > 1 and self.value_size < 3:
-                raise ValueError("value_size: several layers hand on a word's kind, a 1 and content, so d_v is at least 3")
+                raise ValueError(
+                    "value_size: several layers hand on a word's kind, a 1 and content, so d_v is at least 3"
+                )
         if self.form == "features" and self.layers > 1:
             raise ValueError("layers: a teacher with features has one")
         return self
@@ -105,9 +107,10 @@ class WordVectorsSpec(Spec):
 class StudentSpec(Spec):
     """A network of P2's kinds: see `attnlab.models.self_attention`.
 
-    ``network``: ``baseline``; ``known``, with the teacher's own f; or ``attention``. ``tau0`` None: ReLU. ``starts``: how
-    many are trained side by side on the same sample, with seeds that count upwards from the run's. ``steps``: what an
-    update is, a step of the run's optimiser or a damped Newton step (`attnlab.families.teacher.newton`).
+    ``network``: ``baseline``; ``known``, with the teacher's own f; or ``attention``. ``tau0`` None: ReLU. ``starts``:
+    how many are trained side by side on the same sample, with seeds that count upwards from the run's. ``steps``: what
+    an update is, a step of the run's optimiser or one to stationarity (`attnlab.families.teacher.newton`). ``ridge``:
+    the latter's objective has this times half the squared norm of all parameters.
     """
 
     kind: Literal["student"] = "student"
@@ -122,7 +125,8 @@ class StudentSpec(Spec):
     attention: WordAttention = "learned"
     tau0: Positive | None = 10.0
     starts: Count = 1
-    steps: Literal["gradient", "newton"] = "gradient"
+    steps: Literal["gradient", "newton", "saddle"] = "gradient"
+    ridge: Annotated[float, Field(ge=0)] = 0.0
     precision: Precision = "single"
 
     @model_validator(mode="after")
@@ -139,9 +143,7 @@ class StudentSpec(Spec):
             if self.network == "known":
                 assert isinstance(task, TeacherSpec)
                 weigh = task.teachers().weigh()
-            return TwoLayer(
-                shape.numel(), self.hidden, outputs, weigh=weigh, tau0=self.tau0, seeds=seeds, dtype=dtype
-            )
+            return TwoLayer(shape.numel(), self.hidden, outputs, weigh=weigh, tau0=self.tau0, seeds=seeds, dtype=dtype)
         shared = self.model_dump(include={"layers", "heads", "scale", "readout", "attention", "tau0"})
         return SelfAttention(
             shape[1], shape[0], self.query_size, self.value_size, self.hidden, outputs, seeds=seeds, dtype=dtype,
@@ -162,8 +164,18 @@ def check_student(spec: RunSettings) -> None:
         raise ValueError(f"train = {spec.train} is not for students: all of a student is trained")
     if model.starts > 1 and getattr(task, "problems", 1) > 1:
         raise ValueError("starts and problems cannot both be more than 1: networks side by side differ in one of them")
-    if model.steps == "newton":
+    if model.steps == "saddle" and model.network == "attention":
+        raise ValueError("steps = saddle is for baseline and known attention, whose Hessians are cheap")
+    if model.steps != "gradient":
+        if model.precision != "double":
+            raise ValueError(
+                f"steps = {model.steps} needs precision = double: gradients of 1e-6 are below what single has"
+            )
         if not isinstance(task, TeacherSpec) or model.tau0 is None:
-            raise ValueError("steps = newton needs a teacher and a smooth network: second derivatives are taken")
+            raise ValueError(
+                f"steps = {model.steps} needs a teacher and a smooth network: second derivatives are taken"
+            )
         if spec.batch is not None or spec.optimiser.kind != "sgd" or spec.optimiser.learning_rate != 1:
-            raise ValueError("steps = newton needs batch = null and the optimiser sgd with a learning rate of 1")
+            raise ValueError(
+                f"steps = {model.steps} needs batch = null and the optimiser sgd with a learning rate of 1"
+            )

@@ -6,7 +6,7 @@ All teachers are ours: P2's own experiments could not be had. Of p features, or 
 for all inputs, so that the baseline can express the teacher by zeros in w1. ``input``: f is 1 on the s0 features of
 largest size; ``softmax``: f has no zeros. These two the baseline cannot express.
 
-*Words* (second type): word j is (m_j, 1, content) with m_j = 1 for relevant words, -1 for others, and content ~ N(0, I).
+*Words* (second type): word j is (m_j, 1, content), m_j = 1 for relevant words, -1 for others, and content ~ N(0, I).
 The teacher attends from every word to the relevant ones and reads the mean of their contents. ``fixed``: the first s0
 words are relevant, so that the baseline can express it; ``input``: s0 words at places drawn for every input.
 With several layers, each but the last lets relevant words read relevant ones, others the others.
