@@ -21,6 +21,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnlab.auditing.explain import explain
+    from attnlab.auditing.translating import translate
     from attnlab.data.sentence_pairs import SentencePairs, read_pairs
     from attnlab.data.texts import LabelledTexts, read_texts
     from attnlab.errors import AttnlabError
@@ -47,6 +49,9 @@ _HOMES = {
     # training
     "train": "attnlab.runs.loop",
     "RunStore": "attnlab.runs.store",
+    # what a trained run says
+    "explain": "attnlab.auditing.explain",
+    "translate": "attnlab.auditing.translating",
     # what a model attends to, knows and depends on
     "attention": "attnlab.probes.texts",
     "lexical": "attnlab.probes.texts",
@@ -77,6 +82,7 @@ __all__ = [
     "align",
     "attention",
     "claims",
+    "explain",
     "forecast",
     "influence",
     "leave_one_out",
@@ -85,6 +91,7 @@ __all__ = [
     "read_texts",
     "run",
     "train",
+    "translate",
 ]
 
 

@@ -77,7 +77,7 @@ class SentencePairs:
                 )
         if len(source) != len(target):
             raise UsageError(f"Every source sentence needs its target: there are {len(source)} and {len(target)}.")
-        return cls._joined(*(_Side.of_lists(side) for side in (source, target)))
+        return cls._joined(*(Side.of_lists(side) for side in (source, target)))
 
     @classmethod
     def from_ids(cls, source: NDArray[Any], target: NDArray[Any], words: int | Sequence[str] | None = None) -> Self:
@@ -97,7 +97,7 @@ class SentencePairs:
         return cls(next(flat), next(offsets), next(flat), next(offsets), names, list(names))
 
     @classmethod
-    def _joined(cls, source: "_Side", target: "_Side") -> Self:
+    def _joined(cls, source: "Side", target: "Side") -> Self:
         """Both sides, with the words of half-empty pairs taken away."""
         half = (source.lengths == 0) != (target.lengths == 0)
         if half.any():
@@ -131,7 +131,7 @@ class SentencePairs:
         return SentencePairs(*sides, self.source_words, self.target_words)
 
 
-class _Side(NamedTuple):
+class Side(NamedTuple):
     """One side of a corpus: ids, offsets, words by id."""
 
     ids: NDArray[np.int32]
@@ -143,7 +143,7 @@ class _Side(NamedTuple):
         return np.diff(self.offsets)
 
     @classmethod
-    def of_lists(cls, sentences: Sequence[Sequence[str]]) -> "_Side":
+    def of_lists(cls, sentences: Sequence[Sequence[str]]) -> "Side":
         numbers: dict[str, int] = {}
         ids = [numbers.setdefault(word, len(numbers)) for sentence in sentences for word in sentence]
         offsets = np.zeros(len(sentences) + 1, dtype=np.int64)
@@ -151,7 +151,7 @@ class _Side(NamedTuple):
         return cls(np.array(ids, dtype=np.int32), offsets, list(numbers))
 
     @classmethod
-    def of_lines(cls, lines: pa.Array) -> "_Side":
+    def of_lines(cls, lines: pa.Array) -> "Side":
         """Cut lines into words at white space, and number the words in the order in which they come."""
         split = pc.ascii_split_whitespace(lines)
         offsets = split.offsets.to_numpy().astype(np.int64)
@@ -166,7 +166,7 @@ class _Side(NamedTuple):
         ids = ids[there]
         return cls(ids - (ids > nothing), offsets, words[:nothing] + words[nothing + 1 :])
 
-    def without(self, dropped: NDArray[np.bool_]) -> "_Side":
+    def without(self, dropped: NDArray[np.bool_]) -> "Side":
         """The sentences ``dropped`` emptied, and only the words that are left."""
         kept = self.ids[~np.repeat(dropped, self.lengths)]
         offsets = np.concatenate(([0], np.cumsum(np.where(dropped, 0, self.lengths))))
@@ -174,7 +174,7 @@ class _Side(NamedTuple):
         used[kept] = True
         renumbered = np.cumsum(used, dtype=np.int32) - 1
         words = [word for word, there in zip(self.words, used.tolist(), strict=True) if there]
-        return _Side(renumbered[kept].astype(np.int32), offsets, words)
+        return Side(renumbered[kept].astype(np.int32), offsets, words)
 
 
 def read_pairs(
@@ -184,12 +184,12 @@ def read_pairs(
     columns: tuple[str, str] = ("source", "target"),
     source_conventions: Conventions | None = None,
     target_conventions: Conventions | None = None,
-    tell_empty: bool = True,
+    warn_empty: bool = True,
 ) -> SentencePairs:
     """The pairs of two files, line by line, or of one file that has both sides; plain, .gz or .xz.
 
     One file is a table (.csv, .tsv, .json(l) or .parquet) with the two ``columns``, or has lines ``source ||| target``.
-    ``tell_empty``: empty lines are named in a warning.
+    ``warn_empty``: empty lines are named in a warning.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -205,7 +205,7 @@ def read_pairs(
     if target is None:
         read = read_columns(source, columns, ("source", "target"))
         sides = [column if rule is None else _each(column, rule) for column, rule in zip(read, rules, strict=True)]
-        return _pairs(sides[0], sides[1], str(source), str(source), tell_empty)
+        return _pairs(sides[0], sides[1], str(source), str(source), warn_empty)
     files = source, Path(target)
     sides = [_lines(_converted(read_utf8(file), rule)) for file, rule in zip(files, rules, strict=True)]
     if len(sides[0]) != len(sides[1]):
@@ -213,7 +213,7 @@ def read_pairs(
             f"{source} has {len(sides[0])} lines and {target} has {len(sides[1])}; line n of one must be the "
             "translation of line n of the other."
         )
-    return _pairs(sides[0], sides[1], str(source), str(target), tell_empty)
+    return _pairs(sides[0], sides[1], str(source), str(target), warn_empty)
 
 
 def read_joined_pairs(
@@ -250,9 +250,9 @@ def _lines(data: bytes) -> pa.Array:
     return pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
 
 
-def _pairs(source_lines: pa.Array, target_lines: pa.Array, source: str, target: str, tell_empty: bool) -> SentencePairs:
+def _pairs(source_lines: pa.Array, target_lines: pa.Array, source: str, target: str, warn_empty: bool) -> SentencePairs:
     """Both sides as pairs, once it is clear that there are any and none is absurdly long."""
-    sides = _Side.of_lines(source_lines), _Side.of_lines(target_lines)
+    sides = Side.of_lines(source_lines), Side.of_lines(target_lines)
     where = source if source == target else f"{source} and {target}"
     if not ((sides[0].lengths > 0) & (sides[1].lengths > 0)).any():
         raise UsageError(f"There is no sentence pair with words on both sides in {where}.")
@@ -260,12 +260,12 @@ def _pairs(source_lines: pa.Array, target_lines: pa.Array, source: str, target: 
     if len(long):
         lengths = " and ".join(str(side.lengths[long[0]]) for side in sides)
         raise UsageError(f"Line {long[0] + 1} of {where} has {lengths} words; is a line break missing?")
-    if tell_empty:
+    if warn_empty:
         _warn_of_empty_lines(sides, (source, target))
     return SentencePairs._joined(*sides)
 
 
-def _warn_of_empty_lines(sides: tuple[_Side, _Side], names: tuple[str, str]) -> None:
+def _warn_of_empty_lines(sides: tuple[Side, Side], names: tuple[str, str]) -> None:
     empty = [(int(line) + 1, k) for k, side in enumerate(sides) for line in np.flatnonzero(side.lengths == 0)]
     places = list(dict.fromkeys(f"{names[k]}:{line}" for line, k in sorted(empty)))
     if places:

@@ -5,7 +5,7 @@ have attention fixed at 1/L, and their probe is beta_uf; in *frozen* runs attent
 that stays as random as it began (A.6); the *proxy* sees bags of words (2.3).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -139,9 +139,9 @@ def corpora_at_hand(names: Sequence[str]) -> list[str]:
 class TextRuns:
     """Finished runs on a corpus; fields are read when they are asked for and not kept: there are many."""
 
-    def __init__(self, corpus: str, preset: Preset, runs: Runs, label: str = "") -> None:
+    def __init__(self, corpus: str, preset: Preset, runs: Runs, label: str = "", texts: int | None = None) -> None:
         self.name, self.corpus = corpus, reading.corpus_of(corpus)
-        self._runs, self._label, self._texts = runs, label or corpus, SIZES[preset].texts
+        self._runs, self._label, self._texts = runs, label or corpus, texts or SIZES[preset].texts
         self._last: tuple[tuple[str, int], pa.Table] | None = None
 
     def outcomes(self, role: Role) -> Sequence[Outcome]:
@@ -197,16 +197,15 @@ class TextRuns:
         """The best accuracy of a role's runs, mean over them."""
         return float(np.mean([curve_of(run, metric).max() for run in self.of(role)]))
 
-    def model(self, run: Trained) -> Classifier:
-        """A reference run's network with its weights at the best evaluation."""
+    def model(self, run: Trained, step: int | None = None) -> Classifier:
+        """A run's network with its weights at a step, by default at the best evaluation: a reference run keeps them."""
         assert run.run is not None
         spec = RunSpec.model_validate(run.run.spec())
         assert isinstance(spec.model, ClassifierSpec)
         # Word vectors are where it began, not what it learned, so their file is not needed.
         from_random = spec.model.model_copy(update={"vectors": None})
         network = from_random.build(self.corpus.words, len(self.corpus.classes), spec.init_seed)
-        tensors = run.run.load(best_step(run)).tensors
-        network.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+        network.load_state_dict(run.run.load(best_step(run) if step is None else step).weights)
         return network
 
     def word_scores(self, step: int | None = None) -> Floats:
@@ -293,15 +292,8 @@ class TextExperiment(Experiment):
         """Its settings, references first: they are what everything is compared with."""
         return [text_setting(order.row, role, order.preset) for role in self.roles]
 
-    def jobs(self, order: Order) -> list[Job]:
-        settings = self.settings_for(order)
-        return [setting.job(seed, order.preset) for setting in settings for seed in setting.seeds_at(order)]
-
-    def outcomes(self, order: Order, done: Mapping[str, Trained]) -> Iterator[Outcome]:
-        for setting in self.settings_for(order):
-            for seed in setting.seeds_at(order):
-                spec = setting.spec(seed)
-                yield Outcome(setting.name, seed, done[spec.id], spec)
+    def asked(self, order: Order) -> list[tuple[Setting, int]]:
+        return [(setting, seed) for setting in self.settings_for(order) for seed in setting.seeds_at(order)]
 
     def measure(self, runs: Runs) -> None:
         self.texts = TextRuns(self.order.row, self.order.preset, runs)
