@@ -119,11 +119,11 @@ class Landscape(Experiment):
 
     def at(
         self, scene: str, network: str, *, way: str = "descent", kinds: Sequence[str] = ("minimum", "saddle")
-    ) -> list[dict[str, Any]]:
+    ) -> list[Mapping[str, Any]]:
         """Points of a scene at the largest n, with the ridge and tau0 of the claims."""
         found = [
             point
-            for point in self.points
+            for point in self.record.rows("points")
             if (point["scene"], point["network"], point["way"]) == (scene, network, way)
             and (point["tau0"], point["ridge"]) == (NEWTON.tau0, NEWTON.ridge)
         ]
@@ -132,7 +132,7 @@ class Landscape(Experiment):
 
     # --- rules
 
-    @claim("stationary-points-good")
+    @claim("stationary-points-good", reads=("points",))
     def every_stationary_point_is_good(self) -> Iterator[Part]:
         """The effect is the share of stationary points that predict well."""
         for scene in SCENES:
@@ -140,12 +140,12 @@ class Landscape(Experiment):
         sought = self.at(FIXED, "attention", way="sought")
         yield self._all_good(f"{FIXED}, saddles sought", sought, "stationary points")
 
-    @claim("local-minima-good")
+    @claim("local-minima-good", reads=("points",))
     def every_minimum_is_good(self) -> Iterator[Part]:
         for scene in SCENES:
             yield self._all_good(scene.name, self.at(scene.name, "attention", kinds=("minimum",)), "minima")
 
-    @claim("attention-minima-better")
+    @claim("attention-minima-better", reads=("points",))
     def attention_has_better_minima(self) -> Iterator[Part]:
         """The effect is the difference in mean log error."""
         for scene in SCENES:

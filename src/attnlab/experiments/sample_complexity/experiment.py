@@ -66,29 +66,29 @@ class SampleComplexity(CellExperiment):
 
     # --- rules
 
-    @claim("attention-fewer-samples")
+    @claim("attention-fewer-samples", reads=("errors",))
     def known_attention_needs_fewer(self) -> Iterator[Part]:
         """The effect is log2 of the ratio of samples needed."""
         for task in (FIXED, BY_INPUT, SOFTMAX):
             yield self._compared(task, "known attention")
 
-    @claim("learned-attention-fewer-samples")
+    @claim("learned-attention-fewer-samples", reads=("errors",))
     def learned_attention_needs_fewer(self) -> Iterator[Part]:
         for task in (WORDS_FIXED, WORDS_BY_INPUT):
             yield self._compared(task, "self-attention")
 
-    @claim("deeper-attention-fewer-samples")
+    @claim("deeper-attention-fewer-samples", reads=("errors",))
     def deeper_attention_needs_fewer(self) -> Iterator[Part]:
         for task in LAYERS.values():
             yield self._compared(task, "self-attention")
 
-    @claim("samples-grow-with-p")
+    @claim("samples-grow-with-p", reads=("errors",))
     def only_the_baseline_grows_with_p(self) -> Iterator[Part]:
         """The effect is the exponent of p."""
         yield self._grows("without attention", (FIXED, "baseline", "p", CENTRE), above=0.5)
         yield self._grows("known attention", (FIXED, "known attention", "p", CENTRE), below=0.5)
 
-    @claim("relevant-share-saves-samples")
+    @claim("relevant-share-saves-samples", reads=("errors",))
     def fewer_relevant_words_need_more(self) -> Part:
         """The effect is the exponent of p / s0, at fixed p."""
         return self._grows(
@@ -96,7 +96,7 @@ class SampleComplexity(CellExperiment):
         )
 
     def _compared(self, task: str, student: str) -> Part:
-        curves = (self.curves.get((task, one, ())) for one in ("baseline", student))
+        curves = (self.recorded().get((task, one, ())) for one in ("baseline", student))
         note = EXPRESSED.get(task, "the baseline cannot express it")
         return compare(f"{task} ({note})", *curves, LEVEL)
 
@@ -118,7 +118,7 @@ class SampleComplexity(CellExperiment):
         """The curves of a student with one size varied, the centre of the grid among them."""
         return [
             (float(dict(curve.at).get(what, centre[what])), curve)
-            for key, curve in self.curves.items()
+            for key, curve in self.recorded().items()
             if key[:2] == (task, student) and set(dict(curve.at)) <= {what}
         ]
 
@@ -132,9 +132,9 @@ class SampleComplexity(CellExperiment):
             {"task": arm[0], "student": arm[1], "size": arm[2], **row} for arm in ARMS if (row := self._growth(*arm))
         ]
         return {
-            "needed": [with_all_columns(curve.needed_row(LEVEL)) for curve in self.curves.values()],
+            "needed": [curve.needed_row(LEVEL) for curve in self.curves.values()],
             **({"growth": growths} if growths else {}),
-            "means": [with_all_columns(row) for curve in self.curves.values() for row in curve.mean_rows()],
+            "means": [row for curve in self.curves.values() for row in curve.mean_rows()],
         }
 
     def figures(self) -> Figures:
@@ -167,11 +167,6 @@ class SampleComplexity(CellExperiment):
             f"{preset}: {self.problems[preset]} problems (teacher, sample, start) for each curve, {self.steps[preset]} "
             "full-batch updates of Adam at 0.01.",
         ]
-
-
-def with_all_columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The same columns for all rows, whichever size was varied."""
-    return {"task": row["task"], "student": row["student"], **{key: row.get(key) for key in ("p", "s0", "d")}, **row}
 
 
 def error_curves(rows: Table, level: float, x_title: str = "samples n") -> alt.TopLevelMixin:

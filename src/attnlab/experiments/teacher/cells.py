@@ -19,6 +19,8 @@ from attnlab.stats.samples_needed import Needed, growth, log_ratio, samples_need
 
 EVERY = 25
 """Updates between evaluations, at the best of which a student is tested."""
+VARIED = ("p", "s0", "d", "option")
+"""What may be varied from the centre of a grid; empty in the tables where it is not."""
 LEAST = 20
 """Fewest problems that decide."""
 
@@ -89,6 +91,10 @@ class Curve:
     def problems(self) -> int:
         return min(len(values) for values in self.errors.values())
 
+    def columns(self) -> dict[str, Any]:
+        """What it is of, as columns of a table that are the same for all curves."""
+        return {"task": self.task, "student": self.student, **{what: dict(self.at).get(what) for what in VARIED}}
+
     def needed(self, level: float) -> list[Needed]:
         """For each problem the samples that an error of ``level`` takes."""
         sizes = sorted(self.errors)
@@ -99,7 +105,7 @@ class Curve:
         rows = []
         for n, values in sorted(self.errors.items()):
             low, high = bootstrap_interval(values) or (None, None)
-            named = {"task": self.task, "student": self.student, **dict(self.at)}
+            named = self.columns()
             rows.append(
                 {**named, "n": n, "problems": len(values), "error": float(np.mean(values)), "low": low, "high": high}
             )
@@ -112,9 +118,7 @@ class Curve:
         logs = np.log(inside) if inside else None
         interval = bootstrap_interval(logs) if logs is not None else None
         return {
-            "task": self.task,
-            "student": self.student,
-            **dict(self.at),
+            **self.columns(),
             "needed": float(np.exp(np.mean(logs))) if logs is not None else None,
             "low": float(np.exp(interval[0])) if interval else None,
             "high": float(np.exp(interval[1])) if interval else None,
@@ -161,11 +165,17 @@ class CellExperiment(Experiment):
         most = max((curve.problems for curve in self.curves.values()), default=0)
         return {"problems": list(range(most))}
 
+    def recorded(self) -> dict[Any, Curve]:
+        """The curves as the table of errors has them: what rules read, of a result just measured or written long ago."""
+        if "curves" not in vars(self):
+            self.curves = curves_of(self.record.rows("errors"))
+        return self.curves
+
     def run_tables(self) -> dict[str, Table]:
         """Every problem's error, a row each; all measurements of all networks would be millions of numbers."""
         return {
             "errors": [
-                {"task": curve.task, "student": curve.student, **dict(curve.at), "n": n, "problem": k, "error": error}
+                {**curve.columns(), "n": n, "problem": k, "error": error}
                 for curve in self.curves.values()
                 for n, values in sorted(curve.errors.items())
                 for k, error in enumerate(values)
@@ -175,6 +185,15 @@ class CellExperiment(Experiment):
 
     def run_row(self, outcome: Outcome) -> dict[str, Any]:
         return {"setting": outcome.setting, "run": outcome.run.id, "last_step": outcome.run.step}
+
+
+def curves_of(rows: Iterable[Mapping[str, Any]]) -> dict[Any, Curve]:
+    """The curves that a table of errors keeps."""
+    errors: dict[Any, dict[int, list[float]]] = {}
+    for row in rows:
+        at = tuple((what, row[what]) for what in VARIED if row[what] is not None)
+        errors.setdefault((row["task"], row["student"], at), {}).setdefault(row["n"], []).append(row["error"])
+    return {key: Curve(*key, by_size) for key, by_size in errors.items()}
 
 
 def compare(name: str, without: Curve | None, attention: Curve | None, level: float, *, least: int = LEAST) -> Part:
