@@ -68,8 +68,9 @@ class DataFindings:
             said.append(f"{self.leaked} validation texts are training texts, too: accuracies are too high for it.")
         if self.word is not None and self.word.decides:
             said.append(
-                f"One word alone decides the label: whether {self.word.word[:40]!r} occurs gives {self.word.label[:40]} "
-                f"with an accuracy of {self.word.accuracy:.1%}. If it would not be there in use, it is a leak."
+                f"One word alone decides the label: whether {self.word.word[:40]!r} occurs gives "
+                f"{self.word.label[:40]} with an accuracy of {self.word.accuracy:.1%}. If it would not be there "
+                "in use, it is a leak."
             )
         elif self.word is not None:
             said.append(

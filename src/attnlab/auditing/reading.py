@@ -63,7 +63,7 @@ def read_network(model: nn.Module, texts: Bags, sample: NDArray[np.int64], view:
 
 
 def write_fields(path: Path, made: NetworkFields, sample: NDArray[np.int64], run: str, step: int) -> None:
-    """Write them as one Parquet file, a row for each text, bound to its run and step; the same fields, the same bytes."""
+    """Write one Parquet file, a row for each text, bound to its run and step; the same fields give the same bytes."""
     size = len(made.alpha)
     place = {int(row): number for number, row in enumerate(sample)}
     columns: dict[str, pa.Array] = {
