@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import spearmanr
 
-from attnlab.experiments.texts.corpora import TextRuns, curve_of, steps_of
+from attnlab.experiments.texts.corpora import TextRuns
 from attnlab.fields import ScoreField
+from attnlab.lab.corpus_runs import curve_of, steps_of
 from attnlab.measures.series import Series, compared, mean_over_pairs
 from attnlab.measures.xi import XiInterval, drawn_texts, xi_interval
 from attnlab.probes.influence import influence

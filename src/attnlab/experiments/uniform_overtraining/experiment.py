@@ -9,8 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from attnlab.experiments.texts.corpora import TextExperiment, curve_of
+from attnlab.experiments.texts.corpora import TextExperiment
 from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.corpus_runs import curve_of
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import higher, in_words, low_high, over_examples
