@@ -14,7 +14,7 @@ from attnlab.errors import UsageError
 from attnlab.models import recurrent
 from attnlab.models.recurrent import Recurrent, RecurrentOutput, RecurrentState
 
-CELLS = ["lstm", "gru"]
+CELLS = ["lstm", "gru", "narrow lstm"]
 LIBRARY = {"lstm": nn.LSTM, "gru": nn.GRU}
 
 
@@ -82,7 +82,9 @@ def make_case(
 ) -> Case:
     """``words``: the vocabulary, 0 for vectors as input. ``starts``: whether initial states are given."""
     generator = torch.Generator().manual_seed(seed)
-    network = Recurrent(cell, *sizes, layers=layers, bidirectional=bidirectional, generator=generator).to(dtype)
+    kind = {"narrow lstm": {"cell": "lstm", "narrow": True}}.get(cell, {"cell": cell})
+    sized = {"input_size": sizes[0], "hidden_size": sizes[1], "layers": layers, "bidirectional": bidirectional}
+    network = Recurrent(**kind, **sized, generator=generator).to(dtype)
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype).requires_grad_()
@@ -90,7 +92,7 @@ def make_case(
     embedding = normal(words, sizes[0]) if words else None
     inputs = torch.randint(words, (batch, length), generator=generator) if words else normal(batch, length, sizes[0])
     states = network.layers * network.directions, batch, sizes[1]
-    initial = RecurrentState(normal(*states), normal(*states) if cell == "lstm" else None) if starts else None
+    initial = RecurrentState(normal(*states), normal(*states) if cell != "gru" else None) if starts else None
     return Case(network, inputs, None if lengths is None else torch.tensor(lengths), embedding, initial)
 
 
@@ -154,7 +156,7 @@ def test_gradients_are_the_limits_of_differences(cell: str, words: int) -> None:
     given = case.inputs if case.embedding is None else case.embedding
 
     def outputs(given: Tensor, hidden: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
-        cells, parameters = (rest[0], rest[1:]) if cell == "lstm" else (None, rest)
+        cells, parameters = (rest[0], rest[1:]) if cell != "gru" else (None, rest)
         named = dict(zip(dict(case.network.named_parameters()), parameters, strict=True))
         inputs, embedding = (given, None) if case.embedding is None else (case.inputs, given)
         keywords = {"embedding": embedding, "initial": RecurrentState(hidden, cells)}

@@ -1,5 +1,6 @@
 """Settings of LSTM and GRU: the weights' layout and start, dropout, and what is refused."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -50,6 +51,19 @@ def test_dropout_stands_between_layers_and_is_drawn_from_the_generator(cell: str
     torch.testing.assert_close(whole(vectors).states, layers[1](first).states)
 
 
+def test_dropout_from_numpys_generator_keeps_its_share_and_scales_what_it_keeps() -> None:
+    network = Recurrent("lstm", 3, 200, layers=2, dropout=0.3)
+    ones = torch.ones(300, 200)
+    kept = network._dropped(ones, np.random.default_rng(1))
+    assert kept.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
+    assert abs(float((kept > 0).float().mean()) - 0.7) < 5 * (0.21 / ones.numel()) ** 0.5
+    assert torch.equal(kept, network._dropped(ones, np.random.default_rng(1)))
+    assert not torch.equal(kept, network._dropped(ones, np.random.default_rng(2)))
+    assert network._dropped(ones.double(), np.random.default_rng(1)).dtype == torch.float64
+    network.eval()
+    assert torch.equal(network._dropped(ones, np.random.default_rng(1)), ones)
+
+
 def test_dropout_does_not_depend_on_padding() -> None:
     network = Recurrent("lstm", 3, 5, layers=2, dropout=0.5, generator=torch.Generator().manual_seed(0))
     vectors = torch.randn(3, 6, 3, generator=torch.Generator().manual_seed(1))
@@ -72,6 +86,7 @@ LSTM = {"cell": "lstm", "input_size": 3, "hidden_size": 5}
         ({"layers": 0}, "layers of at least 1, not 0"),
         ({"dropout": 1.0}, "at least 0 and below 1, not 1.0"),
         ({"dropout": float("nan")}, "not nan"),
+        ({"cell": "gru", "narrow": True}, "Only an LSTM has a recurrence for narrow batches, not a gru"),
     ],
 )
 def test_bad_settings_are_refused(change: dict[str, object], message: str) -> None:

@@ -50,6 +50,7 @@ FAMILIES: dict[str, Family] = {
     "keyword": Family("attnlab.families.keyword", ("keyword",)),
     "topics": Family("attnlab.families.topics", ("topics", "sst"), ("topic",)),
     "texts": Family("attnlab.families.texts", ("text",), ("classifier", "proxy")),
+    "translation": Family("attnlab.families.translation", ("translation",), ("translator", "translation-proxy")),
 }
 """The families by name."""
 _OURS = tuple(FAMILIES)

@@ -48,6 +48,10 @@ class Readout(nn.Module):
         """Logits (..., words) for ``context`` (..., context) and ``state`` (..., state)."""
         return self._finish(self._context_part(context), self._state_part(state))
 
+    def features(self, context: Tensor, state: Tensor) -> Tensor:
+        """What the output layer reads (..., features); `forward` without that layer."""
+        return self._mixed(self._context_part(context), self._state_part(state))
+
     def pairs(self, contexts: Tensor, states: Tensor, target: Tensor) -> Tensor:
         """log p(y_t) when the context is that of input position l, for every pair: (batch, target, source).
 
@@ -85,9 +89,12 @@ class Readout(nn.Module):
             return functional.linear(state, self.hidden.weight[:, self.context_size :], self.hidden.bias)
         return state if self.kind == "linear" else state.new_zeros(*state.shape[:-1], 1)
 
-    def _finish(self, from_context: Tensor, from_state: Tensor) -> Tensor:
+    def _mixed(self, from_context: Tensor, from_state: Tensor) -> Tensor:
         mixed = from_context + from_state
         if self.hidden is not None:
             mixed = mixed.tanh_() if self.kind == "tanh" else mixed.relu_()
-        logits: Tensor = self.output(mixed)
+        return mixed
+
+    def _finish(self, from_context: Tensor, from_state: Tensor) -> Tensor:
+        logits: Tensor = self.output(self._mixed(from_context, from_state))
         return logits

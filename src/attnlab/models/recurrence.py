@@ -42,11 +42,11 @@ class LSTMRecurrence(Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         size, gates = weights[0].shape[1], projected
         squashed = gates.new_empty(*gates.shape[:2], size)  # tanh(c)
-        hiddens, cells = _states(hidden, squashed, packing), _states(cell, squashed, packing)
-        i, f, g, o = (_steps(gate, packing) for gate in torch.split(gates, size, 2))
-        i_and_f = _steps(gates[..., : 2 * size], packing)
-        h, c, tanh_c = (_steps(x, packing) for x in (hiddens[packing.batch :], cells[packing.batch :], squashed))
-        c_before = _before(cells, packing)
+        hiddens, cells = block_of_states(hidden, squashed, packing), block_of_states(cell, squashed, packing)
+        i, f, g, o = (steps_of(gate, packing) for gate in torch.split(gates, size, 2))
+        i_and_f = steps_of(gates[..., : 2 * size], packing)
+        h, c, tanh_c = (steps_of(x, packing) for x in (hiddens[packing.batch :], cells[packing.batch :], squashed))
+        c_before = states_before(cells, packing)
         products = _products(gates, hiddens, weights, packing)
         for t in range(len(packing.sizes)):
             if t > 0 or hidden is not None:
@@ -68,22 +68,25 @@ class LSTMRecurrence(Function):
     def backward(
         ctx: Any, d_states: Tensor | None, d_last_hidden: Tensor | None, d_last_cell: Tensor | None
     ) -> tuple[Tensor | None, ...]:
-        _refuse_second_derivatives()
+        refuse_second_derivatives()
         gates, hiddens, cells, squashed, *weights = ctx.saved_tensors
         packing: Packing = ctx.packing
         size = weights[0].shape[1]
-        i, f, g, o = (_steps(gate, packing) for gate in torch.split(gates, size, 2))
-        i_and_f = _steps(gates[..., : 2 * size], packing)
-        c_before, tanh_c = _before(cells, packing), _steps(squashed, packing)
+        i, f, g, o = (steps_of(gate, packing) for gate in torch.split(gates, size, 2))
+        i_and_f = steps_of(gates[..., : 2 * size], packing)
+        c_before, tanh_c = states_before(cells, packing), steps_of(squashed, packing)
         d_gates = _place_for_gradient(gates)
-        d_i_and_f, d_g, d_o = (_steps(d, packing) for d in torch.split(d_gates, [2 * size, size, size], 2))
+        d_i_and_f, d_g, d_o = (steps_of(d, packing) for d in torch.split(d_gates, [2 * size, size, size], 2))
         d_outer = None if d_states is None else packing.unpad(d_states, len(weights))
-        d_hidden = _gradient_of_last(d_last_hidden, squashed, packing)
-        d_cell = _gradient_of_last(d_last_cell, squashed, packing)
+        d_hidden = gradient_of_last(d_last_hidden, squashed, packing)
+        d_cell = gradient_of_last(d_last_cell, squashed, packing)
         through = torch.empty_like(gates[: packing.batch])  # the gradient of the gates, not yet of what is in them
         through_gates = through[..., : 2 * size], *torch.split(through, size, 2)
-        places = [_first(x, packing) for x in (d_hidden, d_cell, *through_gates)]
-        to_h = [(_steps(d_gates[:, d], packing), _first(d_hidden[:, d], packing), w) for d, w in enumerate(weights)]
+        places = [longest_sequences(x, packing) for x in (d_hidden, d_cell, *through_gates)]
+        to_h = [
+            (steps_of(d_gates[:, d], packing), longest_sequences(d_hidden[:, d], packing), w)
+            for d, w in enumerate(weights)
+        ]
         for t, count in reversed(list(enumerate(packing.sizes))):
             d_h, d_c, through_i_and_f, through_i, through_f, through_g, through_o = (place[count] for place in places)
             if d_outer is not None:
@@ -123,10 +126,10 @@ class GRURecurrence(Function):
         ctx: Any, packing: Packing, projected: Tensor, hidden: Tensor | None, *weights: Tensor
     ) -> tuple[Tensor, Tensor]:
         size, gates = weights[0].shape[1], projected
-        r, z, u, n = (_steps(gate, packing) for gate in torch.split(gates, size, 2))
-        r_and_z = _steps(gates[..., : 2 * size], packing)
-        hiddens = _states(hidden, gates[..., :size], packing)
-        h, h_before = _steps(hiddens[packing.batch :], packing), _before(hiddens, packing)
+        r, z, u, n = (steps_of(gate, packing) for gate in torch.split(gates, size, 2))
+        r_and_z = steps_of(gates[..., : 2 * size], packing)
+        hiddens = block_of_states(hidden, gates[..., :size], packing)
+        h, h_before = steps_of(hiddens[packing.batch :], packing), states_before(hiddens, packing)
         products = _products(gates, hiddens, weights, packing)
         for t in range(len(packing.sizes)):
             if t > 0 or hidden is not None:
@@ -142,21 +145,25 @@ class GRURecurrence(Function):
 
     @staticmethod
     def backward(ctx: Any, d_states: Tensor | None, d_last: Tensor | None) -> tuple[Tensor | None, ...]:
-        _refuse_second_derivatives()
+        refuse_second_derivatives()
         gates, hiddens, *weights = ctx.saved_tensors
         packing: Packing = ctx.packing
         size = weights[0].shape[1]
-        r, z, u, n = (_steps(gate, packing) for gate in torch.split(gates, size, 2))
-        r_and_z, h_before = _steps(gates[..., : 2 * size], packing), _before(hiddens, packing)
+        r, z, u, n = (steps_of(gate, packing) for gate in torch.split(gates, size, 2))
+        r_and_z, h_before = steps_of(gates[..., : 2 * size], packing), states_before(hiddens, packing)
         d_gates = _place_for_gradient(gates)
-        d_r_and_z, d_u, d_n = (_steps(d, packing) for d in torch.split(d_gates, [2 * size, size, size], 2))
+        d_r_and_z, d_u, d_n = (steps_of(d, packing) for d in torch.split(d_gates, [2 * size, size, size], 2))
         d_outer = None if d_states is None else packing.unpad(d_states, len(weights))
-        d_hidden = _gradient_of_last(d_last, gates[..., :size], packing)
+        d_hidden = gradient_of_last(d_last, gates[..., :size], packing)
         straight = torch.empty_like(d_hidden)  # the part of a state's gradient that goes past n to the state before
         through = torch.empty_like(gates[: packing.batch, :, : 2 * size])  # as in the LSTM, for r and z
-        places = [_first(x, packing) for x in (d_hidden, straight, through, *torch.split(through, size, 2))]
+        places = [longest_sequences(x, packing) for x in (d_hidden, straight, through, *torch.split(through, size, 2))]
         to_h = [
-            (*(_first(x[:, d], packing) for x in (straight, d_hidden)), _steps(d_gates[:, d, : len(w)], packing), w)
+            (
+                *(longest_sequences(x[:, d], packing) for x in (straight, d_hidden)),
+                steps_of(d_gates[:, d, : len(w)], packing),
+                w,
+            )
             for d, w in enumerate(weights)
         ]
         for t, count in reversed(list(enumerate(packing.sizes))):
@@ -181,25 +188,25 @@ lstm: Callable[..., tuple[Tensor, Tensor, Tensor]] = LSTMRecurrence.apply
 gru: Callable[..., tuple[Tensor, Tensor]] = GRURecurrence.apply
 
 
-def _steps(rows: Tensor, packing: Packing) -> tuple[Tensor, ...]:
+def steps_of(rows: Tensor, packing: Packing) -> tuple[Tensor, ...]:
     """For each step, its block (sequences, ...) of ``rows``."""
     return torch.split(rows, packing.sizes)
 
 
-def _states(initial: Tensor | None, like: Tensor, packing: Packing) -> Tensor:
+def block_of_states(initial: Tensor | None, like: Tensor, packing: Packing) -> Tensor:
     """An empty block of states (batch + rows, directions, hidden) that begins with the initial ones or zeros."""
     states = like.new_empty(packing.batch + len(like), *like.shape[1:])
     states[: packing.batch] = 0.0 if initial is None else initial
     return states
 
 
-def _before(states: Tensor, packing: Packing) -> list[Tensor]:
+def states_before(states: Tensor, packing: Packing) -> list[Tensor]:
     """For each step, the states (sequences, ...) of its sequences one step before."""
     blocks = torch.split(states, [packing.batch, *packing.sizes])
     return [block[:count] for block, count in zip(blocks, packing.sizes, strict=False)]
 
 
-def _first(sequences: Tensor, packing: Packing) -> dict[int, Tensor]:
+def longest_sequences(sequences: Tensor, packing: Packing) -> dict[int, Tensor]:
     """For each number of sequences that a step may have, so many of ``sequences`` (batch, ...), the longest ones."""
     return {count: sequences[:count] for count in set(packing.sizes)}
 
@@ -209,12 +216,12 @@ def _products(
 ) -> list[tuple[tuple[Tensor, ...], list[Tensor], Tensor]]:
     """For each direction, step by step where the recurrent product is added, the states before, and W transposed."""
     return [
-        (_steps(gates[:, d, : len(weight)], packing), _before(hiddens[:, d], packing), weight.t())
+        (steps_of(gates[:, d, : len(weight)], packing), states_before(hiddens[:, d], packing), weight.t())
         for d, weight in enumerate(weights)
     ]
 
 
-def _refuse_second_derivatives() -> None:
+def refuse_second_derivatives() -> None:
     """Gradients are enabled in a backward pass only if it is to be differentiated itself."""
     if torch.is_grad_enabled():
         raise UsageError("The recurrence has no second derivative on CPU; ask for gradients without create_graph.")
@@ -225,7 +232,7 @@ def _place_for_gradient(gates: Tensor) -> Tensor:
     return torch.empty_like(gates) if torch._C._autograd._get_current_graph_task_keep_graph() else gates
 
 
-def _gradient_of_last(gradient: Tensor | None, like: Tensor, packing: Packing) -> Tensor:
+def gradient_of_last(gradient: Tensor | None, like: Tensor, packing: Packing) -> Tensor:
     """A place (batch, directions, hidden) for the states' gradient, step after step, from the last to the first.
 
     It begins with the gradient of the last states, which a sequence finds there untouched when its last step comes, and

@@ -22,6 +22,7 @@ from attnlab.data.batch import PairBatch, TextBatch
 from attnlab.errors import UsageError
 from attnlab.models.classifier import Classifier
 from attnlab.models.seq2seq import Seq2Seq
+from attnlab.models.translator import Translator
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,10 @@ def classifier_view(model: Classifier, batch: TextBatch, gates: Tensor | None = 
     return Seen(seen.log_probabilities, seen.alpha, seen.gamma)
 
 
-def seq2seq_view(model: Seq2Seq, batch: PairBatch, gates: Tensor | None = None) -> Seen:
-    """The view of our own sequence-to-sequence network; the lexical probe is log beta."""
+def seq2seq_view(model: Seq2Seq | Translator, batch: PairBatch, gates: Tensor | None = None) -> Seen:
+    """The view of our own sequence-to-sequence networks; the lexical probe is log beta."""
     if not isinstance(batch, PairBatch):
-        raise UsageError(f"Our Seq2Seq reads pairs (attnlab.data.batch.PairBatch), not {_kind(batch)}.")
+        raise UsageError(f"Our {type(model).__name__} reads pairs (attnlab.data.batch.PairBatch), not {_kind(batch)}.")
     seen = model(
         batch.source,
         batch.previous,
@@ -108,7 +109,7 @@ def view_of(model: nn.Module, view: View | None = None) -> View:
     if view is None:
         if isinstance(model, Classifier):
             return classifier_view
-        if isinstance(model, Seq2Seq):
+        if isinstance(model, Seq2Seq | Translator):
             return seq2seq_view
         raise UsageError(
             f"How to read a {type(model).__name__} is for you to say: give a view, a function of model, batch and "

@@ -18,8 +18,7 @@ from attnlab.data.bitext import Bitext, PieceSplit
 from attnlab.data.bitexts import known_bitext
 from attnlab.data.corpora import data_folder
 from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, TextSetting
-from attnlab.families.texts.reading import stored_field
-from attnlab.families.translation import reading
+from attnlab.families.translation import pieces, reading
 from attnlab.families.translation.problem import evaluated
 from attnlab.families.translation.spec import TranslationProxySpec, TranslatorSpec
 from attnlab.families.translation.task import BitextSpec
@@ -109,12 +108,12 @@ def evaluations(steps: int) -> tuple[int, ...]:
 
 def task_of(row: str) -> BitextSpec:
     """The task of a row."""
-    return reading.task_of(CORPORA[row])
+    return pieces.task_of(CORPORA[row])
 
 
 def bitext_of(row: str) -> Bitext:
     """The corpus of a row."""
-    return reading.bitext_of(CORPORA[row])
+    return pieces.bitext_of(CORPORA[row])
 
 
 def pairs_of(row: str, preset: Preset) -> int:
@@ -186,7 +185,7 @@ class PairRuns(CorpusRuns):
         return evaluated(self.corpus, self._pairs)
 
     def stored(self, table: pa.Table, split: str, name: str) -> ScoreField:
-        return stored_field(table, split, "log_beta" if name == "gamma" else name)
+        return reading.stored_field(table, split, "log_beta" if name == "gamma" else name)
 
     def words(self, run: Trained, step: int, split: str, name: str) -> NDArray[Any]:
         """(output words,) ``log_p`` of the right word, or ``predicted``, the likeliest one, at an evaluation."""
@@ -194,7 +193,7 @@ class PairRuns(CorpusRuns):
 
     def right(self, split: str) -> NDArray[np.int32]:
         """(output words,) The right words."""
-        return reading.sentence_pairs(self.texts[split], self.corpus).target
+        return pieces.sentence_pairs(self.texts[split], self.corpus).target
 
     def lengths(self, split: str) -> NDArray[np.int64]:
         pairs = self.texts[split]
@@ -211,7 +210,9 @@ class PairRuns(CorpusRuns):
 
     def model(self, run: Trained, step: int | None = None) -> Translator:
         """A run's network with its weights at an evaluation, the best one if none is named."""
-        return network_at(run, best_step(run) if step is None else step, len(self.corpus.pieces))
+        assert run.run is not None
+        spec = RunSpec.model_validate(run.run.spec())
+        return reading.network_at(run.run, spec, best_step(run) if step is None else step)
 
     def translations(self, run: Trained, step: int, split: str = "valid") -> list[str]:
         """What a run makes of the inputs at an evaluation, by beam search."""
@@ -222,24 +223,13 @@ class PairRuns(CorpusRuns):
         return self.field(proxy, int(min(proxy.rows, key=lambda row: row["loss"])["step"]), split, "gamma")
 
     def beta_ibm(self, split: str) -> ScoreField:
-        counts = count_table(reading.sentence_pairs(self.corpus.train, self.corpus))
-        return beta_ibm(counts, reading.sentence_pairs(self.texts[split], self.corpus))
+        counts = count_table(pieces.sentence_pairs(self.corpus.train, self.corpus))
+        return beta_ibm(counts, pieces.sentence_pairs(self.texts[split], self.corpus))
 
     @property
     def majority(self) -> float:
         right = self.right("valid")
         return float(np.bincount(right).max() / len(right))
-
-
-def network_at(run: Trained, step: int, words: int) -> Translator:
-    """A translator with the weights of an evaluation that are kept."""
-    assert run.run is not None
-    spec = RunSpec.model_validate(run.run.spec())
-    assert isinstance(spec.model, TranslatorSpec)
-    built = spec.model.build(words, spec.init_seed)
-    tensors = run.run.load(step).tensors
-    built.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
-    return built
 
 
 # --- experiments with rows of both kinds

@@ -19,7 +19,7 @@ from attnlab.families.copying.spec import CopyingSpec, PermutationsSpec, Selecti
 from attnlab.families.keyword.spec import KeywordSpec
 from attnlab.families.texts.reading import corpus_of
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
-from attnlab.families.translation import reading
+from attnlab.families.translation.pieces import task_of
 from attnlab.families.translation.spec import TranslatorSpec
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
@@ -74,7 +74,7 @@ def text_spec(seed: int) -> RunSpec:
 
 def pair_spec(seed: int) -> RunSpec:
     """P3's translator, measured on 100 validation pairs."""
-    task = reading.task_of(BITEXT)
+    task = task_of(BITEXT)
     return RunSpec(task=task, model=TranslatorSpec(), batch=16, evaluation_batch=100, init_seed=seed, data_seed=seed)
 
 

@@ -27,7 +27,7 @@ from attnlab.data.bitext import Bitext, PieceSplit
 from attnlab.data.pieces import END
 from attnlab.families.texts.problem import relative_entropy
 from attnlab.families.texts.reading import stored_field
-from attnlab.families.translation import reading
+from attnlab.families.translation import pieces
 from attnlab.families.translation.problem import evaluated
 from attnlab.families.translation.task import BitextSpec
 from attnlab.fields import ScoreField
@@ -174,7 +174,7 @@ def pair_course(outcome: Outcome, rows: NDArray[np.int64] | None = None) -> Cour
     """
     pairs = evaluated_pairs(outcome)
     right = ibm1_of(outcome)
-    words = np.flatnonzero(reading.sentence_pairs(*pairs).target != END) if rows is None else rows
+    words = np.flatnonzero(pieces.sentence_pairs(*pairs).target != END) if rows is None else rows
     right = right.select(words)
     places = _highest(right)
     top, mean, entropy = ({field: np.empty(len(outcome.run.rows)) for field in FIELDS} for _ in range(3))
@@ -196,7 +196,7 @@ def evaluated_pairs(outcome: Outcome) -> tuple[PieceSplit, Bitext]:
     """The validation pairs that a run's evaluations read, and their corpus."""
     assert outcome.spec is not None
     assert isinstance(outcome.spec.task, BitextSpec)
-    bitext = reading.bitext_of(outcome.spec.task.corpus)
+    bitext = pieces.bitext_of(outcome.spec.task.corpus)
     return evaluated(bitext, outcome.spec.evaluation_batch)["valid"], bitext
 
 
@@ -209,8 +209,8 @@ def ibm1_of(outcome: Outcome) -> ScoreField:
 
 @lru_cache(maxsize=4)
 def _ibm1(corpus: str, pairs: int) -> ScoreField:
-    bitext = reading.bitext_of(corpus)
-    return reading.ibm1_field(bitext, evaluated(bitext, pairs)["valid"])
+    bitext = pieces.bitext_of(corpus)
+    return pieces.ibm1_field(bitext, evaluated(bitext, pairs)["valid"])
 
 
 # --- texts

@@ -11,6 +11,7 @@ from torch.nn import functional
 from attnlab.data.batch import Bags, padded
 from attnlab.data.labelled_text import Corpus
 from attnlab.families.base import BaseProblem
+from attnlab.families.passes import rows_of_step, sample
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
 from attnlab.models.classifier import Classifier, log_probabilities
@@ -18,7 +19,6 @@ from attnlab.models.proxy import TextProxy
 from attnlab.models.trained import choose_trained
 from attnlab.probes.texts import text_fields
 from attnlab.protocols import Row, RunSettings
-from attnlab.seeds import numpy_generator
 
 SPLITS = ("valid", "train")
 """Whose fields an evaluation keeps: the validation texts', and those of as many training texts."""
@@ -26,10 +26,7 @@ SPLITS = ("valid", "train")
 
 def drawn_rows(texts: int, batch: int, seed: int, step: int) -> Tensor:
     """Which texts update number ``step`` sees: the next of an order drawn anew for every pass over all texts."""
-    a_pass = -(-texts // batch)
-    order = numpy_generator(seed, "pass", step // a_pass).permutation(texts)
-    first = step % a_pass * batch
-    return torch.from_numpy(order[first : first + batch])
+    return torch.from_numpy(rows_of_step(texts, batch, seed, step))
 
 
 def evaluated(corpus: Corpus, most: int) -> dict[str, Bags]:
@@ -40,8 +37,7 @@ def evaluated(corpus: Corpus, most: int) -> dict[str, Bags]:
     count = min(most, len(corpus.valid))
 
     def drawn(texts: Bags, purpose: str) -> Bags:
-        rows = numpy_generator(0, purpose).permutation(len(texts))[:count]
-        return texts.select(torch.from_numpy(np.sort(rows)))
+        return texts.select(torch.from_numpy(sample(len(texts), count, purpose)))
 
     return {"valid": drawn(corpus.valid, "validation sample"), "train": drawn(corpus.train, "training sample")}
 

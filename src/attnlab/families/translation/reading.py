@@ -1,53 +1,55 @@
-"""What is read from runs on sentence pairs: their corpus, their words, and pairs as count tables want them."""
+"""What is read from runs on sentence pairs: their score fields, their network at a step whose weights were kept."""
 
-from functools import cache
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from torch import Tensor
 
-from attnlab.data.bitext import Bitext, PieceSplit
-from attnlab.data.pieces import BEGIN, END
-from attnlab.data.sentence_pairs import SentencePairs
+from attnlab.families.translation.spec import TranslatorSpec
 from attnlab.families.translation.task import BitextSpec
 from attnlab.fields import ScoreField
-from attnlab.theory.counts import beta_ibm
-from attnlab.theory.ibm1 import train_ibm1
+from attnlab.models.translator import Translator
+from attnlab.protocols import RunSettings
 
 
-@cache
-def task_of(name: str) -> BitextSpec:
-    """The task of a known bitext; its corpus is read once a process."""
-    return BitextSpec.of(name)
+class Weights(Protocol):
+    """A checkpoint: tensors by name, the network's after ``model.``."""
+
+    @property
+    def tensors(self) -> dict[str, Tensor]: ...
 
 
-@cache
-def bitext_of(name: str) -> Bitext:
-    """The corpus of a known bitext."""
-    return task_of(name).build()
+class Loads(Protocol):
+    """A run whose checkpoints can be read: `attnlab.runs.store.Run`."""
+
+    def load(self, step: int) -> Weights: ...
 
 
-def stored_words(table: pa.Table, split: str, name: str) -> NDArray[Any]:
-    """(output words,) ``log_p``, ``predicted`` or ``pair`` of a split, from what a translator's evaluation keeps."""
-    of_split = np.asarray(table["split"].combine_chunks().dictionary_decode()) == split
-    return np.asarray(table[name].combine_chunks())[of_split]
+def stored_field(table: pa.Table, split: str, name: str) -> ScoreField:
+    """``alpha``, ``log_beta``, ``context_beta`` or ``delta`` of the output words of a split (``valid`` or ``train``),
+    from the fields that an evaluation keeps; of the proxy, ``log_beta`` is that of beta_px.
+    """
+    column = table[name].combine_chunks().filter(_of_split(table, split))
+    offsets = np.asarray(column.offsets, dtype=np.int64)
+    return ScoreField(np.asarray(column.flatten(), dtype=np.float64), offsets - offsets[0])
 
 
-def sentence_pairs(split: PieceSplit, bitext: Bitext) -> SentencePairs:
-    """Pairs as a network reads them: ``<s>`` pieces ``</s>`` in, pieces ``</s>`` out."""
-    sides: list[Any] = []
-    for side, before in ((split.source, True), (split.target, False)):
-        ids = np.insert(side.values, side.offsets[1:], np.int32(END))  # after the last piece of each
-        offsets = side.offsets + np.arange(len(side.offsets))
-        if before:
-            ids = np.insert(ids, offsets[:-1], np.int32(BEGIN))
-            offsets = offsets + np.arange(len(offsets))
-        sides += [ids, offsets]
-    return SentencePairs(*sides, list(bitext.pieces.names), list(bitext.pieces.names))
+def stored_words(table: pa.Table, split: str, name: str) -> np.ndarray:
+    """``pair``, ``log_p`` or ``predicted`` of the output words of a split: (words,)."""
+    return np.asarray(table[name].combine_chunks().filter(_of_split(table, split)))
 
 
-def ibm1_field(bitext: Bitext, split: PieceSplit, iterations: int = 5) -> ScoreField:
-    """Trans(y_t | x_l) by IBM Model 1 over the pieces of the training part; one iteration gives beta_ibm (P3 4.2)."""
-    table = train_ibm1(sentence_pairs(bitext.train, bitext), iterations=iterations).table
-    return beta_ibm(table, sentence_pairs(split, bitext))
+def network_at(run: Loads, spec: RunSettings, step: int) -> Translator:
+    """A run's translator as it was at ``step``, whose weights were kept."""
+    assert isinstance(spec.model, TranslatorSpec)
+    assert isinstance(spec.task, BitextSpec)
+    tensors = run.load(step).tensors
+    weights = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
+    network = spec.model.build(len(weights["embedding"]), spec.init_seed)
+    network.load_state_dict(weights)
+    return network.eval()
+
+
+def _of_split(table: pa.Table, split: str) -> np.ndarray:
+    return np.asarray(table["split"].combine_chunks().dictionary_decode()) == split
