@@ -19,9 +19,7 @@ ORDER = 4
 def sentence_counts(translations: Sequence[str], references: Sequence[str]) -> NDArray[np.int64]:
     """(sentences, 10): matching n-grams and n-grams for n = 1 to 4, the translation's and the reference's words."""
     if len(translations) != len(references) or not translations:
-        raise UsageError(
-            f"Every translation needs its reference: there are {len(translations)} and {len(references)}."
-        )
+        raise UsageError(f"Every translation needs its reference: there are {len(translations)} and {len(references)}.")
     metric = BLEU(effective_order=True)
     scored = [metric.sentence_score(one, [other]) for one, other in zip(translations, references, strict=True)]
     rows = [[*one.counts, *one.totals, one.sys_len, one.ref_len] for one in scored]

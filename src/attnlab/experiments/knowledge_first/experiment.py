@@ -38,8 +38,8 @@ CLOSER = (*range(20), *range(20, 101, 2))
 """The same, but every update up to 20: so few are enough to learn the keyword."""
 LONG = (*range(0, 100, 2), *range(100, 300, 10), *range(300, 1001, 100))
 """Every 2 updates up to 100, then on to 1000: real text takes longer."""
-TRANSLATING = (*range(0, 300, 25), *range(300, 1501, 100))
-"""Every 25 updates up to 300, then every 100 to 1500: when a translator's attention is learned."""
+TRANSLATING = (*range(0, 300, 25), *range(300, 2001, 100))
+"""Every 25 updates up to 300, then every 100 to 2000: when a translator's attention is learned."""
 QUICK = 40
 """Updates at quick."""
 FEWEST = 5
