@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.bleu import BLEU
 
 from attnlab.errors import UsageError
 from attnlab.stats.bootstrap import Floats, drawn_counts, percentiles

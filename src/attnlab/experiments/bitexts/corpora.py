@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from attnlab.data.bitext import Bitext, PieceSplit
 from attnlab.data.bitexts import known_bitext
 from attnlab.data.corpora import data_folder
-from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, TextSetting
 from attnlab.families.translation import pieces, reading
 from attnlab.families.translation.problem import evaluated
 from attnlab.families.translation.spec import TranslationProxySpec, TranslatorSpec
@@ -25,8 +24,8 @@ from attnlab.families.translation.task import BitextSpec
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import Preset
 from attnlab.lab.corpus_runs import CorpusRuns, best_step
-from attnlab.lab.experiment import Order
-from attnlab.lab.outcomes import Outcome, Runs
+from attnlab.lab.experiment import Setting
+from attnlab.lab.outcomes import Runs
 from attnlab.measures.series import Groups
 from attnlab.models.decoding import translate
 from attnlab.models.translator import Translator
@@ -122,7 +121,7 @@ def pairs_of(row: str, preset: Preset) -> int:
     return WHOLE if whole else PAIRS[preset]
 
 
-def pair_setting(row: str, role: Role, preset: Preset, label: str = "") -> TextSetting:
+def pair_setting(row: str, role: Role, preset: Preset, label: str = "") -> Setting:
     """The run of a role. Weights of every evaluation are kept where more is read off them: of the reference's (delta,
     and its translations beside another network's at equal updates) and of the linear one's (its optimal attention).
     """
@@ -145,7 +144,7 @@ def pair_setting(row: str, role: Role, preset: Preset, label: str = "") -> TextS
         pairs = pairs_of(row, preset)
         return RunSpec(task=task, evaluation_batch=pairs, init_seed=seed, data_seed=seed, **settings)
 
-    return TextSetting(f"{label or row} {role}", spec, {preset: (seed,)}, schedule)
+    return Setting(f"{label or row} {role}", spec, {preset: (seed,)}, schedule)
 
 
 def network(role: Role) -> TranslatorSpec:
@@ -230,89 +229,3 @@ class PairRuns(CorpusRuns):
     def majority(self) -> float:
         right = self.right("valid")
         return float(np.bincount(right).max() / len(right))
-
-
-# --- experiments with rows of both kinds
-
-
-class CorpusExperiment(TextExperiment):
-    """An experiment with a row for each corpus of labelled texts and for each of sentence pairs.
-
-    ``pair_roles``: the runs that a row of sentence pairs needs.
-    """
-
-    rows = (*TextExperiment.rows, *ROWS)
-    pair_roles: tuple[Role, ...] = ()
-
-    texts: TextRuns | PairRuns  # type: ignore[assignment]
-
-    @property
-    def translates(self) -> bool:
-        """Whether its row is one of sentence pairs."""
-        return self.order.row in ROWS
-
-    def default_rows(self, preset: Preset) -> list[str]:
-        """SST at ``quick``; else those of both kinds that are there, at ``paper`` Multi30k alone of sentence pairs."""
-        texts = super().default_rows(preset)
-        return texts if preset == "quick" else [*texts, *bitexts_at_hand(BY_PRESET[preset])]
-
-    def settings_for(self, order: Order) -> Sequence[TextSetting]:
-        if order.row not in ROWS:
-            return super().settings_for(order)
-        return [pair_setting(order.row, role, order.preset) for role in self.pair_roles]
-
-    def measure(self, runs: Runs) -> None:
-        if self.translates:
-            self.texts = PairRuns(self.order.row, self.order.preset, runs)
-        else:
-            super().measure(runs)
-
-    def seeds(self) -> dict[str, list[int]]:
-        roles = self.pair_roles if self.translates else self.roles
-        return {role: self.texts.seeds(role) for role in roles}
-
-    def run_row(self, outcome: Outcome) -> dict[str, Any]:
-        return pair_run_row(outcome) if self.translates else super().run_row(outcome)
-
-    def notes(self) -> list[str]:
-        if not self.translates:
-            return super().notes()
-        assert isinstance(self.texts, PairRuns)
-        return pair_notes(self.texts, self.order.preset)
-
-
-def pair_run_row(outcome: Outcome) -> dict[str, Any]:
-    """A run's line: where its loss is least, which for a translator is near its best."""
-    rows = outcome.run.rows
-    best = max(rows, key=lambda row: row["accuracy"]) if "accuracy" in rows[0] else min(rows, key=lambda r: r["loss"])
-    measures = ("accuracy", "train_accuracy", "loss", "train_loss", "bleu", "train_bleu")
-    return {
-        "setting": outcome.setting,
-        "seed": outcome.seed,
-        "best_step": int(best["step"]),
-        **{name: best.get(name) for name in measures},
-        "best_bleu": max((row["bleu"] for row in rows), default=None) if "bleu" in rows[0] else None,
-        "last_step": outcome.run.step,
-        "last_accuracy": rows[-1].get("accuracy"),
-        "last_bleu": rows[-1].get("bleu"),
-        "run": outcome.run.id,
-    }
-
-
-def pair_notes(runs: PairRuns, preset: Preset) -> list[str]:
-    """Where runs on sentence pairs depart from the paper or what it says, and what the preset shortened."""
-    size, (valid, train) = size_of(runs.name, preset), (runs.texts[split] for split in ("valid", "train"))
-    words = len(runs.right("valid"))
-    notes = [
-        f"{runs.name} is {CORPORA[runs.name]}: {len(runs.corpus.train)} training pairs in {len(runs.corpus.pieces)} "
-        f"pieces; fields are over {len(valid)} validation pairs, {words} output words with their end marks, and "
-        f"{len(train)} training pairs. L counts the marks at both ends of the input.",
-        "One run of each role. Intervals are over sentences, whose output words are drawn together, and say nothing "
-        "about other seeds.",
-        "The decoder starts from the mean of the encoder directions' final states, as released; the text says h_L.",
-    ]
-    if preset == "paper":
-        notes.append(f"The reference has {size.reference} updates, the other translators {size.others}.")
-    else:
-        notes.append(f"At {preset}: {size.reference} updates instead of Multi30k's 36,000.")
-    return [*notes, *(f"{runs.name}: {note}" for note in runs.corpus.notes)]

@@ -225,7 +225,7 @@ class TextExperiment(Experiment):
             return ["sst"]
         return corpora_at_hand([name for name in ROWS if preset != "paper" or name not in LONG])
 
-    def settings_for(self, order: Order) -> Sequence[TextSetting]:
+    def settings_for(self, order: Order) -> Sequence[Setting]:
         """Its settings, references first: they are what everything is compared with."""
         return [text_setting(order.row, role, order.preset) for role in self.roles]
 

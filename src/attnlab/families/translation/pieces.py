@@ -1,9 +1,9 @@
 """Known bitexts, read once a process, and their pieces as count tables and IBM Model 1 want them."""
 
 from functools import cache
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnlab.data.bitext import Bitext, PieceSplit
 from attnlab.data.pieces import BEGIN, END
@@ -28,15 +28,18 @@ def bitext_of(name: str) -> Bitext:
 
 def sentence_pairs(split: PieceSplit, bitext: Bitext) -> SentencePairs:
     """Pairs as a network reads them: ``<s>`` pieces ``</s>`` in, pieces ``</s>`` out."""
-    sides: list[Any] = []
-    for side, before in ((split.source, True), (split.target, False)):
-        ids = np.insert(side.values, side.offsets[1:], np.int32(END))  # after the last piece of each
-        offsets = side.offsets + np.arange(len(side.offsets))
-        if before:
-            ids = np.insert(ids, offsets[:-1], np.int32(BEGIN))
-            offsets = offsets + np.arange(len(offsets))
-        sides += [ids, offsets]
-    return SentencePairs(*sides, list(bitext.pieces.names), list(bitext.pieces.names))
+    source, source_offsets = _inserted(split.source.values, split.source.offsets[1:], END, split.source.offsets)
+    source, source_offsets = _inserted(source, source_offsets[:-1], BEGIN, source_offsets)
+    target, target_offsets = _inserted(split.target.values, split.target.offsets[1:], END, split.target.offsets)
+    names = list(bitext.pieces.names)
+    return SentencePairs(source, source_offsets, target, target_offsets, names, names)
+
+
+def _inserted(
+    ids: NDArray[np.int32], places: NDArray[np.int64], mark: int, offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The ids with a mark at each of ``places``, one in every sentence, and the offsets they have then."""
+    return np.insert(ids, places, np.int32(mark)), offsets + np.arange(len(offsets))
 
 
 def ibm1_field(bitext: Bitext, split: PieceSplit, iterations: int = 5) -> ScoreField:
