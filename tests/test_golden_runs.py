@@ -11,6 +11,7 @@ then `NUMERICS` goes up, too.
 """
 
 import json
+import os
 import sys
 import tempfile
 from importlib import import_module
@@ -20,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.news import write_news
+from tests.numbers import write_numbers
 
 from attnlab.data.labelled_text import load_corpus
 from attnlab.families.copying.spec import (
@@ -42,6 +44,8 @@ from attnlab.families.keyword.spec import KeywordSpec
 from attnlab.families.registry import FAMILIES
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.families.topics.spec import SstSpec, TopicModelSpec, TopicsSpec
+from attnlab.families.translation.spec import TranslationProxySpec, TranslatorSpec
+from attnlab.families.translation.task import BitextSpec
 from attnlab.runs.loop import train
 from attnlab.runs.optimisers import AdamSpec, SgdSpec
 from attnlab.runs.schedule import Schedule
@@ -73,6 +77,13 @@ def copying(remedy=None, task=COPYING, optimiser=ADAM, train="all", **model):
 def on_text(model, corpus="ag_news", **others):
     task = {"task": LabelledTextSpec(corpus=corpus, content=load_corpus(corpus).content)}
     return task | {"model": model, "optimiser": ADAM, "batch": 16, "evaluation_batch": 20, **others}
+
+
+def on_pairs(**model):
+    files = write_numbers(Path(os.environ["ATTNLAB_DATA"]), pairs=80)
+    task = {"task": BitextSpec.of("numbers", files=files, pieces=40)}
+    spec = TranslatorSpec(**{"hidden": 12, **model})
+    return task | {"model": spec, "optimiser": ADAM, "batch": 16, "evaluation_batch": 8}
 
 
 def topics(task=None, **others):
@@ -135,6 +146,12 @@ RUNS = {
     "classifier, sst": lambda: on_text(SMALL, "sst", batch=32, evaluation_batch=100),
     "proxy, text": lambda: on_text(ProxySpec(size=12)),
     "proxy, sst": lambda: on_text(ProxySpec(size=12), "sst", batch=64, evaluation_batch=100),
+    "translator": lambda: on_pairs(influence=True, bleu=True),
+    "translator, the text's equations": lambda: on_pairs(projected=False, score_bias=False, start="last"),
+    "translator, linear": lambda: on_pairs(readout="linear"),
+    "translator, context alone": lambda: on_pairs(readout="context"),
+    "translator, uniform attention": lambda: on_pairs(attention="uniform", layers=1),
+    "translation-proxy": lambda: on_pairs() | {"model": TranslationProxySpec(size=12)},
     "pair-proxy": lambda: copying(task=CopyingSpec(distribution=FEWER)) | {"model": PairProxySpec(size=12)},
     "pair-proxy, sgd": lambda: copying(task=with_order(FEWER), optimiser=SGD) | {"model": PairProxySpec(size=12)},
 }

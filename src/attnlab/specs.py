@@ -29,6 +29,9 @@ from attnlab.families.texts.spec import VectorsSpec as VectorsSpec
 from attnlab.families.topics.spec import SstSpec as SstSpec
 from attnlab.families.topics.spec import TopicModelSpec as TopicModelSpec
 from attnlab.families.topics.spec import TopicsSpec as TopicsSpec
+from attnlab.families.translation.spec import TranslationProxySpec as TranslationProxySpec
+from attnlab.families.translation.spec import TranslatorSpec as TranslatorSpec
+from attnlab.families.translation.task import BitextSpec as BitextSpec
 from attnlab.runs.optimisers import AdamSpec as AdamSpec
 from attnlab.runs.optimisers import SgdSpec as SgdSpec
 from attnlab.runs.schedule import OwnStopRule as OwnStopRule

@@ -196,7 +196,7 @@ def test_given_attention_is_used_as_it_is() -> None:
 
 
 def test_what_positions_say_adds_up_if_the_context_alone_is_read() -> None:
-    """The slides: y = sum_l alpha_l r_l with r_l = W h_l, so log p is the weighted sum of the relevances, normalised."""
+    """The slides: y = sum_l alpha_l r_l with r_l = W h_l, so log p is the relevances' weighted sum, normalised."""
     network = make("context")
     batch = padded(sentences([(5, 3)], 2))
     seen = network(**batch)
@@ -221,9 +221,7 @@ def test_dropout_is_drawn_from_the_generator_and_off_in_evaluation() -> None:
 
 def test_starting_values_follow_from_the_seed_and_are_pytorchs() -> None:
     one, same, other = (Translator(50, hidden=64, seed=seed) for seed in (1, 1, 2))
-    for (name, mine), again, differs in zip(
-        one.named_parameters(), same.parameters(), other.parameters(), strict=True
-    ):
+    for (name, mine), again, differs in zip(one.named_parameters(), same.parameters(), other.parameters(), strict=True):
         assert torch.equal(mine, again), name
         assert not torch.equal(mine, differs), name
     assert abs(float(one.embedding.detach().std()) - 1) < 0.05

@@ -22,9 +22,7 @@ def test_value_and_gradients_are_those_of_cross_entropy(rows, size, words, biase
     ours = word_loss(features, weight, bias, targets)
     theirs = functional.cross_entropy(functional.linear(features, weight, bias), targets)
     torch.testing.assert_close(ours, theirs)
-    for mine, other in zip(
-        torch.autograd.grad(3 * ours, leaves), torch.autograd.grad(3 * theirs, leaves), strict=True
-    ):
+    for mine, other in zip(torch.autograd.grad(3 * ours, leaves), torch.autograd.grad(3 * theirs, leaves), strict=True):
         torch.testing.assert_close(mine, other)
 
 

@@ -9,6 +9,7 @@ all attention and all outputs at once.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import torch
@@ -85,9 +86,11 @@ class Translator(nn.Module):
         body, head = torch_generator(seed, "body"), torch_generator(seed, "attention")
         self.words, self.mode, self.start = words, attention, start
         self.embedding = embedding(words, hidden, generator=body)
-        how = {"layers": layers, "dropout": dropout, "narrow": True, "generator": body}
-        self.encoder = Recurrent("lstm", hidden, hidden, bidirectional=True, **how)
-        self.decoder = Recurrent("lstm", hidden, hidden, **how)
+        # Batches of 16 sentences are narrow.
+        recurrent = partial(
+            Recurrent, "lstm", hidden, hidden, layers=layers, dropout=dropout, narrow=True, generator=body
+        )
+        self.encoder, self.decoder = recurrent(bidirectional=True), recurrent()
         self.query = linear(hidden, 2 * hidden, bias=score_bias, generator=head)
         self.projection = linear(2 * hidden, hidden, generator=body) if projected else None
         size = hidden if projected else 2 * hidden

@@ -52,11 +52,12 @@ def run_spec(files, **changes):
     return RunSpec(**values)
 
 
-def test_it_learns_to_translate_numbers(files, store):
-    model = TranslatorSpec(hidden=48, dropout=0.1, bleu=True)
-    trained = train(run_spec(files, model=model), Schedule.every(250, steps=500), store)
+def test_it_learns_to_translate_numbers(tmp_path, store):
+    more, model = write_numbers(tmp_path / "more", pairs=800), TranslatorSpec(hidden=48, dropout=0.1, bleu=True)
+    spec = run_spec(more, model=model, optimiser=AdamSpec(learning_rate=4e-3), evaluation_batch=50)
+    trained = train(spec, Schedule.every(250, steps=500), store)
     first, last = trained.rows[0], trained.rows[-1]
-    assert first["accuracy"] < 0.2 and last["accuracy"] > 0.9 and last["train_accuracy"] > 0.95
+    assert first["accuracy"] < 0.2 and last["accuracy"] > 0.9 and last["train_accuracy"] > 0.9
     assert first["bleu"] < 5 and last["bleu"] > 70
     assert last["loss"] < 0.3 * first["loss"]
 

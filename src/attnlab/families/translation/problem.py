@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attnlab.data.bitext import Bitext, PieceSplit
-from attnlab.data.piece_batches import marked, pair_batch
+from attnlab.data.piece_batches import Rows, marked, pair_batch
 from attnlab.families.base import BaseProblem
 from attnlab.families.passes import rows_of_step, sample
 from attnlab.families.translation.spec import TranslationProxySpec, TranslatorSpec
@@ -49,7 +49,7 @@ class TranslationProblem(BaseProblem):
         self.evaluated = evaluated(self.bitext, spec.evaluation_batch)
         self._fields: pa.Table | None = None
 
-    def rows(self, step: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def rows(self, step: int) -> Rows:
         """Which pairs update number ``step`` sees."""
         return rows_of_step(len(self.pairs), self.batch, self.spec.data_seed, step)
 
@@ -138,7 +138,7 @@ class TranslationProxyProblem(TranslationProblem):
         self._fields = pa.table({name: pa.chunked_array(parts) for name, parts in columns.items()})
         return row
 
-    def _log_p(self, pairs: PieceSplit, rows: np.ndarray[Any, np.dtype[np.int64]]) -> Tensor:
+    def _log_p(self, pairs: PieceSplit, rows: Rows) -> Tensor:
         """The log-probability of every output word of these pairs: (words,)."""
         batch = pair_batch(pairs, rows).to(self.device)
         ends = torch.cat([batch.inside.new_zeros(1, dtype=torch.int64), batch.inside.sum(1).cumsum(0)])

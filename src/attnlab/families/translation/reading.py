@@ -1,9 +1,10 @@
 """What is read from runs on sentence pairs: their score fields, their network at a step whose weights were kept."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlab.families.translation.spec import TranslatorSpec
@@ -35,7 +36,7 @@ def stored_field(table: pa.Table, split: str, name: str) -> ScoreField:
     return ScoreField(np.asarray(column.flatten(), dtype=np.float64), offsets - offsets[0])
 
 
-def stored_words(table: pa.Table, split: str, name: str) -> np.ndarray:
+def stored_words(table: pa.Table, split: str, name: str) -> NDArray[Any]:
     """``pair``, ``log_p`` or ``predicted`` of the output words of a split: (words,)."""
     return np.asarray(table[name].combine_chunks().filter(_of_split(table, split)))
 
@@ -51,5 +52,6 @@ def network_at(run: Loads, spec: RunSettings, step: int) -> Translator:
     return network.eval()
 
 
-def _of_split(table: pa.Table, split: str) -> np.ndarray:
-    return np.asarray(table["split"].combine_chunks().dictionary_decode()) == split
+def _of_split(table: pa.Table, split: str) -> NDArray[np.bool_]:
+    of_split: NDArray[np.bool_] = np.asarray(table["split"].combine_chunks().dictionary_decode()) == split
+    return of_split
