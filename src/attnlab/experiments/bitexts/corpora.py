@@ -25,7 +25,7 @@ from attnlab.fields import ScoreField
 from attnlab.lab.claims import Preset
 from attnlab.lab.corpus_runs import CorpusRuns, best_step
 from attnlab.lab.experiment import Setting
-from attnlab.lab.outcomes import Runs
+from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.measures.series import Groups
 from attnlab.models.decoding import translate
 from attnlab.models.translator import Translator
@@ -229,3 +229,21 @@ class PairRuns(CorpusRuns):
     def majority(self) -> float:
         right = self.right("valid")
         return float(np.bincount(right).max() / len(right))
+
+
+def pair_run_row(outcome: Outcome) -> dict[str, Any]:
+    """A run's line: where its loss is least, which for a translator is near its best."""
+    rows = outcome.run.rows
+    best = max(rows, key=lambda row: row["accuracy"]) if "accuracy" in rows[0] else min(rows, key=lambda r: r["loss"])
+    measures = ("accuracy", "train_accuracy", "loss", "train_loss", "bleu", "train_bleu")
+    return {
+        "setting": outcome.setting,
+        "seed": outcome.seed,
+        "best_step": int(best["step"]),
+        **{name: best.get(name) for name in measures},
+        "best_bleu": max((row["bleu"] for row in rows), default=None) if "bleu" in rows[0] else None,
+        "last_step": outcome.run.step,
+        "last_accuracy": rows[-1].get("accuracy"),
+        "last_bleu": rows[-1].get("bleu"),
+        "run": outcome.run.id,
+    }

@@ -10,6 +10,7 @@ from attnlab.experiments.bitexts.corpora import (
     PairRuns,
     Role,
     bitexts_at_hand,
+    pair_run_row,
     pair_setting,
     size_of,
 )
@@ -63,24 +64,6 @@ class CorpusExperiment(TextExperiment):
             return super().notes()
         assert isinstance(self.texts, PairRuns)
         return pair_notes(self.texts, self.order.preset)
-
-
-def pair_run_row(outcome: Outcome) -> dict[str, Any]:
-    """A run's line: where its loss is least, which for a translator is near its best."""
-    rows = outcome.run.rows
-    best = max(rows, key=lambda row: row["accuracy"]) if "accuracy" in rows[0] else min(rows, key=lambda r: r["loss"])
-    measures = ("accuracy", "train_accuracy", "loss", "train_loss", "bleu", "train_bleu")
-    return {
-        "setting": outcome.setting,
-        "seed": outcome.seed,
-        "best_step": int(best["step"]),
-        **{name: best.get(name) for name in measures},
-        "best_bleu": max((row["bleu"] for row in rows), default=None) if "bleu" in rows[0] else None,
-        "last_step": outcome.run.step,
-        "last_accuracy": rows[-1].get("accuracy"),
-        "last_bleu": rows[-1].get("bleu"),
-        "run": outcome.run.id,
-    }
 
 
 def pair_notes(runs: PairRuns, preset: Preset) -> list[str]:
