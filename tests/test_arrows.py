@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 LIBRARY = """
     errors seeds files records own fields stats data models probes measures theory pages protocols
 """.split()  # noqa: SIM905 (shorter)
-LAYERS = [LIBRARY, ["families"], ["runs", "specs"], ["lab"], ["experiments"], ["cli"]]
+LAYERS = [LIBRARY, ["families"], ["runs", "specs"], ["auditing"], ["lab"], ["experiments"], ["cli"]]
 FACADES = ("attnlab", "attnlab.__main__")
 """What fetches from everywhere; the command line alone may import it."""
 TO_BE_MENDED: set[tuple[str, str]] = set()

@@ -21,6 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnlab.auditing.explain import explain
     from attnlab.data.sentence_pairs import SentencePairs, read_pairs
     from attnlab.data.texts import LabelledTexts, read_texts
     from attnlab.errors import AttnlabError
@@ -47,6 +48,8 @@ _HOMES = {
     # training
     "train": "attnlab.runs.loop",
     "RunStore": "attnlab.runs.store",
+    # what a trained run says
+    "explain": "attnlab.auditing.explain",
     # what a model attends to, knows and depends on
     "attention": "attnlab.probes.texts",
     "lexical": "attnlab.probes.texts",
@@ -77,6 +80,7 @@ __all__ = [
     "align",
     "attention",
     "claims",
+    "explain",
     "forecast",
     "influence",
     "leave_one_out",

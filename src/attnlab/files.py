@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: canonical JSON, seals, atomic writes, and faults told in one sentence.
+"""Files that are either whole or not there: canonical JSON, seals, atomic writes, and faults in one sentence.
 
 A *sealed* file carries the sha256 of its own bytes, taken with zeros where the digest stands. So one altered bit
 anywhere is noticed, and no second file has to be kept in step with the first.
@@ -50,6 +50,16 @@ def as_path(value: object, what: str = "A path") -> Path:
     if isinstance(value, str | os.PathLike):
         return Path(os.fspath(value))
     raise UsageError(f"{what} is given as text or a Path, not as {type(value).__name__} {value!r:.60}.")
+
+
+def absolute_name(path: Path) -> str:
+    """A file's name that is found again from whichever folder one is in, and can be kept as text."""
+    name = str(Path(path).absolute())
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{name!r}: the name of a file to train on is text in UTF-8; rename it.") from None
+    return name
 
 
 def is_run_id(name: str) -> bool:

@@ -1,7 +1,7 @@
 """What others fulfil: a problem to train, an optimiser, a rule that ends a run early. Nothing here loads PyTorch."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from attnlab.records import Spec
 
@@ -72,6 +72,23 @@ class Problem(Protocol):
         ...
 
 
+class Weights(Protocol):
+    """Finds the network of a run at a step."""
+
+    def __call__(self, run_id: str, step: int) -> "Mapping[str, Tensor]":
+        """Its tensors, by name."""
+        ...
+
+
+@runtime_checkable
+class Twin(Protocol):
+    """A problem that compares its network with the original, the network of another run."""
+
+    def take_original(self, weights: "Mapping[str, Tensor]") -> None:
+        """The original's tensors, by name."""
+        ...
+
+
 class StopRule(Protocol):
     """Ends a run before its last step, by what was measured of it."""
 
@@ -134,6 +151,9 @@ class RunSettings(Protocol):
 
     @property
     def remedy(self) -> Spec | None: ...
+
+    @property
+    def deception(self) -> Spec | None: ...
 
     def identity(self) -> dict[str, Any]:
         """Every setting that differs from its default."""

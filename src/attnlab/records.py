@@ -1,4 +1,4 @@
-"""What all specs are: frozen records, validated where they enter, told apart by what they say."""
+"""What all specs are: frozen records, validated where they enter, and identified by what they say."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
@@ -68,7 +68,7 @@ def _plain(value: Any) -> Any:
 RecordType = TypeVar("RecordType", bound=BaseModel)
 
 TAGGED = ("distribution", "optimiser")
-"""Settings that are of several kinds: in a mistake's place their kind follows, which the reader need not be told."""
+"""Settings that are of several kinds: in a mistake's place their kind follows, which the reader need not know."""
 
 
 def validated(record: type[RecordType], values: Any) -> RecordType:

@@ -12,6 +12,7 @@ from attnlab.families.copying.spec import FreshAttentionSpec as FreshAttentionSp
 from attnlab.families.copying.spec import IndependentSpec as IndependentSpec
 from attnlab.families.copying.spec import MirroredReadoutSpec as MirroredReadoutSpec
 from attnlab.families.copying.spec import MixtureSpec as MixtureSpec
+from attnlab.families.copying.spec import OffPositionSpec as OffPositionSpec
 from attnlab.families.copying.spec import OwnTaskSpec as OwnTaskSpec
 from attnlab.families.copying.spec import PairProxySpec as PairProxySpec
 from attnlab.families.copying.spec import PermutationSetsSpec as PermutationSetsSpec
@@ -22,10 +23,14 @@ from attnlab.families.copying.spec import WarmStartSpec as WarmStartSpec
 from attnlab.families.copying.spec import WarmUpSpec as WarmUpSpec
 from attnlab.families.copying.spec import ZipfSpec as ZipfSpec
 from attnlab.families.keyword.spec import KeywordSpec as KeywordSpec
+from attnlab.families.texts.deception import OffWordsSpec as OffWordsSpec
+from attnlab.families.texts.deception import TwinSpec as TwinSpec
 from attnlab.families.texts.spec import ClassifierSpec as ClassifierSpec
 from attnlab.families.texts.spec import LabelledTextSpec as LabelledTextSpec
 from attnlab.families.texts.spec import ProxySpec as ProxySpec
+from attnlab.families.texts.spec import TextFile as TextFile
 from attnlab.families.texts.spec import VectorsSpec as VectorsSpec
+from attnlab.families.texts.stopping import NoImprovement as NoImprovement
 from attnlab.families.topics.spec import SstSpec as SstSpec
 from attnlab.families.topics.spec import TopicModelSpec as TopicModelSpec
 from attnlab.families.topics.spec import TopicsSpec as TopicsSpec

@@ -40,7 +40,8 @@ def run(*words):
 def test_what_is_known_found_and_missing(folder):
     shown = run("data", "--data", folder)
     assert "sst (trees)" in shown
-    assert shown.count("missing") == 7
+    assert shown.count("missing") == 7 + 7  # corpora, GloVe among them, and bitexts
+    assert "multi30k: get the Multi30k dataset" in shown
     assert "imdb: get the Large Movie Review Dataset (Maas et al. 2011" in shown
     assert "sst: get" not in shown
     rows = {row["name"]: row for row in json.loads(run("data", "--data", folder, "--json"))["corpora"]}
@@ -48,6 +49,9 @@ def test_what_is_known_found_and_missing(folder):
     assert rows["sst"]["files"] == 2
     assert rows["sst"]["bytes"] == 6 * len(TREES)
     assert rows["imdb"]["found"] == "" and rows["imdb"]["get"]
+    bitexts = json.loads(run("data", "--data", folder, "--json"))["bitexts"]
+    assert [row["name"] for row in bitexts][:2] == ["multi30k", "iwslt14"]
+    assert all(row["directions"] == [] and row["get"] for row in bitexts)
 
 
 def test_without_a_folder_all_is_missing(monkeypatch, folder):

@@ -26,7 +26,7 @@ def test_permutations_have_exactly_nothing(distribution):
     gains = read_gains(copied(distribution, 100))
     assert (gains.gain == 0).all()
     assert (gains.derivative_gain == 0).all()
-    assert (gains.telling == 0).all()
+    assert (gains.input_gain == 0).all()
 
 
 def test_sets_of_permutations_fool_mutual_information_but_not_the_gain():

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
+from attnlab.cli.data_pairs import is_bitext, listed_bitexts, load_pairs, show_pairs
 from attnlab.cli.options import File, JsonOption, Screen, harmless, print_json, settings
 from attnlab.errors import UsageError
 
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from attnlab.data.corpora.corpus import PaperSizes
     from attnlab.data.labelled_text import Corpus, Sizes
 
-app = typer.Typer(help="Labelled texts: what is known, what is here, what is in it.")
+app = typer.Typer(help="Labelled texts and parallel corpora: what is known, what is here, what is in it.")
 
 DataOption = Annotated[File, Option("--data", help="Folder of the corpora.", envvar="ATTNLAB_DATA", show_default=False)]
 _own = partial(Option, rich_help_panel="A file of your own")
+_pairs = partial(Option, rich_help_panel="Sentence pairs")
 NOT_KNOWN = "not known"
 CUT = 60
 """Words of a sample that are printed."""
@@ -36,20 +38,24 @@ def data(context: typer.Context, data: DataOption = None, as_json: JsonOption = 
     if context.invoked_subcommand is not None:
         return
     rows = _listed(data)
+    bitexts = listed_bitexts(_root(data))
     if as_json:
-        print_json({"data": None if data is None else str(data), "corpora": rows})
+        print_json({"data": None if data is None else str(data), "corpora": rows, "bitexts": bitexts})
         return
     screen = Screen()
-    table = Table("name", "corpus", "found", "size")
-    for row in rows:
-        found = Text(harmless(row["found"]), "green") if row["found"] else Text("missing", "yellow")
-        table.add_row(row["name"], row["title"], found, decimal(row["bytes"]) if row["found"] else "")
-    screen.print(table)
+    for heading, kind in (("corpus", rows), ("parallel corpus", bitexts)):
+        table = Table("name", heading, "found", "size")
+        for row in kind:
+            names = row.get("directions", [])[::2]
+            found = f"{row['found']} ({', '.join(one.partition('/')[2] for one in names)})" if names else row["found"]
+            where = Text(harmless(found), "green") if found else Text("missing", "yellow")
+            table.add_row(row["name"], row["title"], where, decimal(row["bytes"]) if found else "")
+        screen.print(table)
     if data is None:
         screen.print("No data folder is given: name one by --data or ATTNLAB_DATA.")
     if settings.quiet:
         return
-    for row in rows:
+    for row in [*rows, *bitexts]:
         if not row["found"]:
             screen.print(Text(f"{row['name']}: get {row['get']}."), soft_wrap=True)
 
@@ -57,7 +63,8 @@ def data(context: typer.Context, data: DataOption = None, as_json: JsonOption = 
 @app.command()
 def show(
     context: typer.Context,
-    corpus: Annotated[str, Argument(metavar="NAME|FILE", help="A corpus' name, or a file of labelled texts.")],
+    corpus: Annotated[str, Argument(metavar="NAME|FILE", help="A corpus' name, or a file of labelled texts or pairs.")],
+    target: Annotated[File, Argument(help="The translations of FILE, line by line.", show_default=False)] = None,
     data: DataOption = None,
     vocabulary: Annotated[
         str, Option(help="Words with an id: text (count of 3 or more) or released (also those in GloVe).")
@@ -69,13 +76,25 @@ def show(
     label: Annotated[str | None, _own(help="The column of the labels.")] = None,
     groups: Annotated[str | None, _own("--map", help="Which labels make which class: '1,2=neg 4,5=pos'.")] = None,
     valid: Annotated[File, _own(help="Another file, to validate on.")] = None,
-    longest: Annotated[int | None, _own(min=1, help="Leave out texts of more words.")] = None,
+    longest: Annotated[
+        int | None, _own(min=1, help="Leave out texts of more words; cut sentences of pairs to as many pieces.")
+    ] = None,
+    pairs: Annotated[
+        bool, _pairs("--pairs", help="FILE has lines `source TAB target` or `source ||| target`.")
+    ] = False,
+    columns: Annotated[str | None, _pairs(help="Its columns of pairs, such as en,de.", show_default=False)] = None,
+    pieces: Annotated[int | None, _pairs(min=1, help="Pieces that both sides share.", show_default="8000")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print samples and statistics of a corpus, beside what is known of the paper's."""
     from attnlab.data.corpora import KNOWN
     from attnlab.data.labelled_text import sizes
 
+    if pairs or columns is not None or target is not None or pieces is not None or is_bitext(corpus):
+        _refuse(corpus, {"text": text, "label": label, "map": groups, "valid": valid, "hub": hub or None})
+        loaded_pairs = load_pairs(corpus, target, columns, data or context.obj, pieces, longest)
+        show_pairs(loaded_pairs, 0 if no_texts else samples, as_json)
+        return
     own = {"text": text, "label": label, "groups": groups, "valid": valid, "longest": longest}
     given = {name: value for name, value in own.items() if value is not None}
     loaded = _load(corpus, data or context.obj, vocabulary, hub, given)
@@ -102,12 +121,25 @@ def show(
         screen.print(Text(f"\n{harmless(sample['class'])}: ", "bold"), Text(harmless(sample["text"])), sep="")
 
 
+def _root(data: Path | None) -> Path | None:
+    from attnlab.data.corpora import data_folder
+
+    return None if data is None else data_folder(data)
+
+
+def _refuse(corpus: str, options: dict[str, Any]) -> None:
+    """Refuse what is for labelled texts where sentence pairs are asked for."""
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(f"--{name} is for labelled texts; {corpus} has sentence pairs.")
+
+
 def _listed(data: Path | None) -> list[dict[str, Any]]:
     """What is known of each corpus, and of GloVe's table, in the folder ``data``."""
-    from attnlab.data.corpora import KNOWN, data_folder
+    from attnlab.data.corpora import KNOWN
     from attnlab.data.vectors import GET_VECTORS, vector_files
 
-    root = None if data is None else data_folder(data)
+    root = _root(data)
     rows = []
     for known in KNOWN.values():
         found = known.find(root) if root is not None else None

@@ -94,15 +94,15 @@ def verify(
         bound = sum(_bound(runs, one) for one in ([run.id] if run else runs.ids()))
         if not as_json:
             _say(f"Bound {bound} files to their runs.")
-    problems = run.verify() if run else runs.verify()
+    faults = run.verify() if run else runs.verify()
     if as_json:
-        _print_json([asdict(problem) | {"path": str(problem.path)} for problem in problems])
+        _print_json([asdict(fault) | {"path": str(fault.path)} for fault in faults])
     else:
-        for problem in problems:
-            _say(problem.sentence)
+        for fault in faults:
+            _say(fault.sentence)
         checked = f"Run {run.id}" if run else f"The store {store} ({len(runs.ids())} runs)"
-        _say(f"{checked}: {len(problems)} problems." if problems else f"{checked} is whole.")
-    if problems:
+        _say(f"{checked}: {len(faults)} problems." if faults else f"{checked} is whole.")
+    if faults:
         raise typer.Exit(1)
 
 

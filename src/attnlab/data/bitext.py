@@ -28,7 +28,7 @@ from attnlab.fields import ragged_rows
 PIECES = 8000
 LONGEST = 250
 """Pieces of a sentence that are kept; the rest of a longer one is cut off."""
-RULES = 1
+RULES = 2
 """Raised whenever the same files give other data or notes than before: cached data of other rules is not read."""
 
 SplitName = Literal["train", "validation", "test"]
@@ -164,6 +164,23 @@ def load_bitext_files(
     )
 
 
+def keep_bitext(bitext: Bitext) -> None:
+    """Keep a bitext in the cache under its content, so that runs on it need its files no more."""
+    if read_cached(_kept(bitext.content)) is None:
+        write_cached(_kept(bitext.content), *_packed(bitext))
+
+
+def kept_bitext(content: str) -> Bitext | None:
+    """The bitext with this content, if the cache has it."""
+    stored = read_cached(_kept(content))
+    bitext = None if stored is None else _unpacked(*stored)
+    return bitext if bitext is not None and bitext.content == content else None
+
+
+def _kept(content: str) -> str:
+    return f"bitext-{content}"
+
+
 def _versions() -> tuple[object, ...]:
     """What decides the pieces beside the texts: another version of the library may learn others."""
     return "bitext", RULES, sentencepiece.__version__
@@ -226,6 +243,11 @@ def _in_pieces(pieces: Pieces, pairs: RawPairs, longest: int) -> tuple[PieceSpli
             notes.append(counted(pairs, long, f"{name} sentence", which, f"cut to {longest}"))
     sides = [_side(one, side, longest) for one, side in zip(encoded, (pairs.source, pairs.target), strict=True)]
     return PieceSplit(sides[0], sides[1], pairs.rows), notes
+
+
+def piece_side(pieces: Pieces, texts: Sequence[str], longest: int = LONGEST) -> PieceSide:
+    """Sentences in pieces, cut to ``longest``."""
+    return _side(pieces.encode(texts), texts, longest)
 
 
 def _side(encoded: Encoded, texts: Sequence[str], longest: int) -> PieceSide:

@@ -101,11 +101,17 @@ def sizes(corpus: Corpus) -> Sizes:
 
 
 def load_corpus(
-    name: str, *, root: Path | None = None, vocabulary: VocabularyRule = "text", hub: bool = False
+    name: str,
+    *,
+    root: Path | None = None,
+    vocabulary: VocabularyRule = "text",
+    hub: bool = False,
+    most: int | None = MOST_VALID,
 ) -> Corpus:
     """A corpus by name, one of ``CORPORA``, from the folder ``root``, else the one that ATTNLAB_DATA names.
 
-    ``hub``: from a hub of datasets instead, through the network; needs the extra ``hub``.
+    ``hub``: from a hub of datasets instead, through the network; needs the extra ``hub``. ``most``: validation texts at
+    most, all of the test set if None; words and training texts are the same either way.
     """
     known = known_corpus(name)
     check_vocabulary_rule(vocabulary)
@@ -114,14 +120,15 @@ def load_corpus(
     if hub:
         from attnlab.data.corpora.hub import read_hub
 
-        return _build(name, known.classes, read_hub(known), known.rule, known.longest, split, vectors)
+        return _build(name, known.classes, read_hub(known), known.rule, known.longest, split, vectors, most)
     found = known.find(data_folder(root))
     if found is None:
         raise UsageError(f"{data_folder(root)} has no {known.title}; needed: {known.get}.")
     files = [*found.files, *([vectors] if vectors else [])]
+    settings = (name, vocabulary, found.form, len(found.train), *(() if most == MOST_VALID else (most,)))
     return _cached(
-        content_key(files, RULES, unicodedata.unidata_version, name, vocabulary, found.form, len(found.train)),
-        lambda: _build(name, known.classes, known.read(found), known.rule, known.longest, split, vectors),
+        content_key(files, RULES, unicodedata.unidata_version, *settings),
+        lambda: _build(name, known.classes, known.read(found), known.rule, known.longest, split, vectors, most),
     )
 
 
@@ -159,6 +166,23 @@ def load_file(
     return _cached(content_key(files, RULES, unicodedata.unidata_version, *settings), build)
 
 
+def keep_corpus(corpus: Corpus) -> None:
+    """Keep a corpus in the cache under its content, so that runs on it need its file no more."""
+    if read_cached(_kept(corpus.content)) is None:
+        write_cached(_kept(corpus.content), *_packed(corpus))
+
+
+def kept_corpus(content: str) -> Corpus | None:
+    """The corpus with this content, if the cache has it."""
+    stored = read_cached(_kept(content))
+    corpus = None if stored is None else _unpacked(*stored)
+    return corpus if corpus is not None and corpus.content == content else None
+
+
+def _kept(content: str) -> str:
+    return f"corpus-{content}"
+
+
 def _build(
     name: str,
     classes: tuple[str, ...],
@@ -167,6 +191,7 @@ def _build(
     longest: int | None,
     split: Split,
     vectors: Path | None,
+    most: int | None = MOST_VALID,
 ) -> Corpus:
     """Words, split and vocabulary of texts that were read."""
     notes = list(raw.notes)
@@ -186,9 +211,9 @@ def _build(
     rows = np.flatnonzero(keep)
     held_out = split(labels[rows]) if raw.test is None else rows >= border
     train, valid = rows[~held_out], rows[held_out]
-    if len(valid) > MOST_VALID:
-        notes.append(f"{MOST_VALID} of the {len(valid)} texts held out are drawn for validation.")
-        valid = np.sort(numpy_generator(0, "validation", name).choice(valid, MOST_VALID, replace=False))
+    if most is not None and len(valid) > most:
+        notes.append(f"{most} of the {len(valid)} texts held out are drawn for validation.")
+        valid = np.sort(numpy_generator(0, "validation", name).choice(valid, most, replace=False))
     for chosen, purpose in ((train, "to train on"), (valid, "to validate on")):
         if missing := [classes[label] for label in np.setdiff1d(np.arange(len(classes)), labels[chosen])]:
             raise UsageError(f"{name} has no text of the class {missing[0][:40]!r} {purpose}; each class needs one.")

@@ -184,12 +184,12 @@ def read_pairs(
     columns: tuple[str, str] = ("source", "target"),
     source_conventions: Conventions | None = None,
     target_conventions: Conventions | None = None,
-    tell_empty: bool = True,
+    warn_empty: bool = True,
 ) -> SentencePairs:
     """The pairs of two files, line by line, or of one file that has both sides; plain, .gz or .xz.
 
     One file is a table (.csv, .tsv, .json(l) or .parquet) with the two ``columns``, or has lines ``source ||| target``.
-    ``tell_empty``: empty lines are named in a warning.
+    ``warn_empty``: empty lines are named in a warning.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -205,7 +205,7 @@ def read_pairs(
     if target is None:
         read = read_columns(source, columns, ("source", "target"))
         sides = [column if rule is None else _each(column, rule) for column, rule in zip(read, rules, strict=True)]
-        return _pairs(sides[0], sides[1], str(source), str(source), tell_empty)
+        return _pairs(sides[0], sides[1], str(source), str(source), warn_empty)
     files = source, Path(target)
     sides = [_lines(_converted(read_utf8(file), rule)) for file, rule in zip(files, rules, strict=True)]
     if len(sides[0]) != len(sides[1]):
@@ -213,7 +213,7 @@ def read_pairs(
             f"{source} has {len(sides[0])} lines and {target} has {len(sides[1])}; line n of one must be the "
             "translation of line n of the other."
         )
-    return _pairs(sides[0], sides[1], str(source), str(target), tell_empty)
+    return _pairs(sides[0], sides[1], str(source), str(target), warn_empty)
 
 
 def read_joined_pairs(
@@ -250,7 +250,7 @@ def _lines(data: bytes) -> pa.Array:
     return pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
 
 
-def _pairs(source_lines: pa.Array, target_lines: pa.Array, source: str, target: str, tell_empty: bool) -> SentencePairs:
+def _pairs(source_lines: pa.Array, target_lines: pa.Array, source: str, target: str, warn_empty: bool) -> SentencePairs:
     """Both sides as pairs, once it is clear that there are any and none is absurdly long."""
     sides = Side.of_lines(source_lines), Side.of_lines(target_lines)
     where = source if source == target else f"{source} and {target}"
@@ -260,7 +260,7 @@ def _pairs(source_lines: pa.Array, target_lines: pa.Array, source: str, target: 
     if len(long):
         lengths = " and ".join(str(side.lengths[long[0]]) for side in sides)
         raise UsageError(f"Line {long[0] + 1} of {where} has {lengths} words; is a line break missing?")
-    if tell_empty:
+    if warn_empty:
         _warn_of_empty_lines(sides, (source, target))
     return SentencePairs._joined(*sides)
 

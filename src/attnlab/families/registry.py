@@ -10,7 +10,10 @@ The module of a family has
 - ``check(spec)``: a ValueError where the settings of a run on one of its tasks make no sense together.
 
 It may have ``REMEDIES`` (kinds of remedy) with ``check_remedy(spec)``, and ``STOP_RULES`` (kinds of record that fulfil
-`attnlab.protocols.StopRule`) with ``stop_rule(spec)``, the one that knows a run on one of its tasks, or None.
+`attnlab.protocols.StopRule`) with ``stop_rule(spec)``, the one that knows a run on one of its tasks, or None. It may
+have ``DECEPTIONS`` (kinds of deceptive training on its own tasks) with ``check_deception(spec)``; one that compares the
+network with another run's has an ``original``, that run's id and step, and its problem takes the weights
+(`attnlab.protocols.Twin`).
 """
 
 from collections.abc import Sequence
@@ -22,10 +25,10 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from attnlab.errors import UsageError
-from attnlab.protocols import Problem, RunSettings, StopRule
+from attnlab.protocols import Problem, RunSettings, StopRule, Twin, Weights
 from attnlab.records import Spec
 
-Part = Literal["task", "model", "remedy", "stop rule"]
+Part = Literal["task", "model", "remedy", "stop rule", "deception"]
 
 
 @dataclass(frozen=True)
@@ -37,30 +40,55 @@ class Family:
     models: tuple[str, ...] = ()
     remedies: tuple[str, ...] = ()
     stop_rules: tuple[str, ...] = ()
+    deceptions: tuple[str, ...] = ()
 
     def kinds(self, part: Part) -> tuple[str, ...]:
-        return {"task": self.tasks, "model": self.models, "remedy": self.remedies, "stop rule": self.stop_rules}[part]
+        kinds: dict[Part, tuple[str, ...]] = {
+            "task": self.tasks,
+            "model": self.models,
+            "remedy": self.remedies,
+            "stop rule": self.stop_rules,
+            "deception": self.deceptions,
+        }
+        return kinds[part]
 
 
 REMEDIES = ("warm-up", "warm-start", "alignment-loss", "fresh-attention", "mirrored-readout")
 FAMILIES: dict[str, Family] = {
     "copying": Family(
-        "attnlab.families.copying", ("copying", "own"), ("seq2seq", "pair-proxy"), REMEDIES, ("early-verdict",)
+        "attnlab.families.copying",
+        ("copying", "own"),
+        ("seq2seq", "pair-proxy"),
+        REMEDIES,
+        ("early-verdict",),
+        ("off-position",),
     ),
     "keyword": Family("attnlab.families.keyword", ("keyword",)),
     "topics": Family("attnlab.families.topics", ("topics", "sst"), ("topic",)),
-    "texts": Family("attnlab.families.texts", ("text",), ("classifier", "proxy")),
+    "texts": Family(
+        "attnlab.families.texts",
+        ("text",),
+        ("classifier", "proxy"),
+        stop_rules=("no-improvement",),
+        deceptions=("twin", "off-words"),
+    ),
     "translation": Family("attnlab.families.translation", ("translation",), ("translator", "translation-proxy")),
 }
 """The families by name."""
 _OURS = tuple(FAMILIES)
-_EXPORTS: dict[Part, str] = {"task": "TASKS", "model": "MODELS", "remedy": "REMEDIES", "stop rule": "STOP_RULES"}
+_EXPORTS: dict[Part, str] = {
+    "task": "TASKS",
+    "model": "MODELS",
+    "remedy": "REMEDIES",
+    "stop rule": "STOP_RULES",
+    "deception": "DECEPTIONS",
+}
 
 
 def register(name: str, module: str, tasks: Sequence[str], **kinds: Sequence[str]) -> None:
     """Add a family of your own, whose ``module`` is anywhere that Python finds it; worker processes learn of it too.
 
-    ``kinds``: its ``models``, ``remedies`` and ``stop_rules``.
+    ``kinds``: its ``models``, ``remedies``, ``stop_rules`` and ``deceptions``.
 
     >>> register("sums", "my_sums", tasks=["adding"], models=["adder"])
     >>> FAMILIES.pop("sums").tasks
@@ -141,6 +169,12 @@ def check(spec: RunSettings) -> None:
     family.check(spec)
     if spec.remedy is not None:
         family_of("remedy", spec.remedy.kind).check_remedy(spec)
+    if spec.deception is not None:
+        deceiving = family_of("deception", spec.deception.kind)
+        if deceiving is not family:
+            tasks = " or ".join(task.model_fields["kind"].default for task in deceiving.TASKS)
+            raise ValueError(f"the deception {spec.deception.kind} needs the task {tasks}, not {spec.task.kind}")
+        deceiving.check_deception(spec)
 
 
 def numerics(model: Spec) -> int:
@@ -149,9 +183,17 @@ def numerics(model: Spec) -> int:
     return number
 
 
-def build_problem(spec: RunSettings, device: str = "cpu") -> Problem:
-    """The problem that ``spec`` describes."""
+def build_problem(spec: RunSettings, device: str = "cpu", weights: Weights | None = None) -> Problem:
+    """The problem that ``spec`` describes.
+
+    ``weights`` finds those of another run, for a twin; without it a twin's original is untrained, which is enough to
+    see what an update costs and which tensors there are.
+    """
     problem: Problem = family_of("task", spec.task.kind).build(spec, device)
+    original: tuple[str, int] | None = getattr(spec.deception, "original", None)
+    if weights is not None and original is not None:
+        assert isinstance(problem, Twin)
+        problem.take_original(weights(*original))
     return problem
 
 

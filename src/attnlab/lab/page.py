@@ -83,8 +83,8 @@ def how_it_was_run(result: WrittenResult) -> Section:
     rules = decided_by(document)
     ran = f"{document['command']}; seeds: {seeds or 'none'}; {document['training_seconds']:.0f} seconds of training."
     if recalled := document.get("recalled_runs"):
-        told = ", ".join(f"{len(runs)} of {source}" for source, runs in recalled.items())
-        ran += f" Not trained anew, but taken as another result has measured them: {told}."
+        sources = ", ".join(f"{len(runs)} of {source}" for source, runs in recalled.items())
+        ran += f" Not trained anew, but taken as another result has measured them: {sources}."
     heading = f"{result.name}: how it was run" if result.row else "How it was run"
     return Section(heading, [*document["notes"], ran, *([rules] if rules else [])])
 
@@ -103,17 +103,17 @@ def _hashes(rules: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def paragraphs(result: WrittenResult) -> list[str]:
-    """The summary, with a paragraph for each setting that it tells of, as ``setting: ...``."""
-    told: str = result.document["summary"]
+    """The summary, with a paragraph for each setting that it speaks of, as ``setting: ...``."""
+    summary: str = result.document["summary"]
     for name in result.document["seeds"]:
-        told = told.replace(f". {name}: ", f".\n{name}: ")
-    return told.split("\n")
+        summary = summary.replace(f". {name}: ", f".\n{name}: ")
+    return summary.split("\n")
 
 
 def _claims(result: WrittenResult) -> list[Section]:
     """What is claimed, by whom, and how it stands."""
-    told = [_told(finding) for finding in result.findings()]
-    return [Section("What is claimed, and how it stands", told)] if told else []
+    sentences = [_in_a_sentence(finding) for finding in result.findings()]
+    return [Section("What is claimed, and how it stands", sentences)] if sentences else []
 
 
 def _parts(result: WrittenResult) -> list[Section]:
@@ -123,11 +123,11 @@ def _parts(result: WrittenResult) -> list[Section]:
     return [Section("How each claim was decided", table=table, folded=folded)] if table else []
 
 
-def _told(finding: Finding) -> str:
+def _in_a_sentence(finding: Finding) -> str:
     claims = {claim.id: claim for claim in load_claims()}
     verdict = VERDICTS_IN_WORDS[finding.verdict]
-    if told := differing(finding.parts):
-        verdict = f"{verdict.rstrip('.')}: {told}."
+    if differences := differing(finding.parts):
+        verdict = f"{verdict.rstrip('.')}: {differences}."
     if (claim := claims.get(finding.claim)) is None:  # of an experiment that is not part of attnlab
         return f"{finding.claim}: {verdict}"
     statement = claim.statement.rstrip(".")

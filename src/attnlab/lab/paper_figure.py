@@ -62,8 +62,8 @@ class PaperFigure(_Record):
             if marked
             else "No values of the original could be had, nor how far its axes go: only ours is drawn."
         )
-        told = f"Lines: our runs {result.name}, every seed. {known}"
-        return Section(f"{self.name}, drawn from our runs", [self.shows], chart=self.chart(result), caption=told)
+        caption = f"Lines: our runs {result.name}, every seed. {known}"
+        return Section(f"{self.name}, drawn from our runs", [self.shows], chart=self.chart(result), caption=caption)
 
     def chart(self, result: WrittenResult) -> alt.LayerChart:
         """Lines of every seed up to the figure's end, and the original's marks."""

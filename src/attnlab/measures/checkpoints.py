@@ -24,11 +24,6 @@ class BestCheckpoint:
     maximum: float
     held_out: float
 
-    @property
-    def optimism(self) -> float:
-        """By how much the maximum exceeds the held-out figure."""
-        return self.maximum - self.held_out
-
 
 def best_checkpoint(
     values: ArrayLike, *, groups: ArrayLike | None = None, splits: int = 20, seed: int = 0

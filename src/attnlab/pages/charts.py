@@ -87,7 +87,7 @@ def curves(
     return chart
 
 
-def panels(data: Rows, *, layer: alt.Chart, title: str, column: str = "setting") -> alt.FacetChart:
+def panels(data: Rows, *, layer: Any, title: str, column: str = "setting") -> alt.FacetChart:
     """``layer`` drawn once for each value of ``column``, in the order of the data: up to four side by side, more in
     rows of three, which a page is wide enough for.
     """
@@ -182,10 +182,10 @@ def continued_curves(data: Rows, title: str) -> alt.FacetChart:
 # --- dots and cells
 
 
-def seed_dots(data: Rows, *, x: alt.X, y: str, colour: str, title: str, height: int, order: Sequence[str]) -> Any:
-    """A dot for every row, beside each other by the name ``y`` in the given ``order``."""
+def seed_dots(data: Rows, *, x: alt.X, colour: str, title: str, height: int, order: Sequence[str]) -> Any:
+    """A dot for every row, beside each other by their ``setting`` in the given ``order``."""
     dots = alt.Chart(inline(data)).mark_point(filled=True, size=45, opacity=0.7)
-    dots = dots.encode(x=x, y=alt.Y(f"{y}:N", title=None, sort=list(order)), color=hue(colour))
+    dots = dots.encode(x=x, y=alt.Y("setting:N", title=None, sort=list(order)), color=hue(colour))
     return headed(dots, title, width=420, height=height)
 
 

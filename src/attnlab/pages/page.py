@@ -19,8 +19,24 @@ from attnlab.pages.charts import Description, describe
 
 
 @dataclass(frozen=True)
+class Shade:
+    """A word of a text, its value in words, and its shade from -1 (blue) over 0 (none) to 1 (orange)."""
+
+    word: str
+    value: str
+    strength: float
+
+    @property
+    def colour(self) -> str:
+        """As CSS writes it; clear enough that the word on it can be read in the light and in the dark."""
+        red, green, blue = (230, 159, 0) if self.strength > 0 else (86, 180, 233)
+        return f"rgba({red}, {green}, {blue}, {min(abs(self.strength), 1) * 0.75:.2f})"
+
+
+@dataclass(frozen=True)
 class Section:
-    """A heading, paragraphs of plain text, optionally a chart with the sentence that describes it, and a table.
+    """A heading, paragraphs of plain text, a text with shaded words, optionally a chart with the sentence that
+    describes it, and a table.
 
     ``folded``: what a closed table is called, one that is too long to read past; "" leaves it open.
     """
@@ -31,6 +47,7 @@ class Section:
     caption: str = ""
     table: Sequence[Mapping[str, Any]] = ()
     folded: str = ""
+    shaded: Sequence[Shade] = ()
 
 
 def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -> None:

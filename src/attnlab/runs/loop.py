@@ -13,7 +13,7 @@ from attnlab.runs.checkpoint import TENSORS, Checkpoint, fault_in_tensors
 from attnlab.runs.environment import environment, threads
 from attnlab.runs.run import names_alike
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec
+from attnlab.runs.spec import RunSpec, read_stored
 from attnlab.runs.store import Run, RunStore, StoreWarning
 
 Observer = Callable[[int, Row | None], None]
@@ -75,7 +75,7 @@ def train(
     run = store.run(spec.id)
     with threads(thread_count), run.locked(wait):
         run.mend()
-        return _finished(run, spec, schedule, held=True) or _Training(run, spec, schedule, device).go(
+        return _finished(run, spec, schedule, held=True) or _Training(run, spec, schedule, device, store).go(
             observe, interrupted
         )
 
@@ -115,13 +115,16 @@ def _finished(run: Run, spec: RunSpec, schedule: Schedule, held: bool = False) -
 
 
 def _describes(run: Run, spec: RunSpec) -> bool:
-    """Whether the spec in the run's folder is ``spec``, or of before some of its settings existed."""
+    """Whether the spec in the run's folder is ``spec``, or of before some of its settings existed, or differs only in
+    what decides nothing, such as the place of a file.
+    """
     try:
         stored = run.spec()
     except StoreError:
         return False
     asked = spec.model_dump(mode="json")
-    return stored == asked or (stored.keys() >= {"task", "init_seed", "data_seed"} and names_alike(stored, asked))
+    older = stored.keys() >= {"task", "init_seed", "data_seed"} and names_alike(stored, asked)
+    return stored == asked or older or read_stored(stored, run.id) is not None
 
 
 def gave_up(rows: Iterable[Row], schedule: Schedule) -> int | None:
@@ -134,11 +137,12 @@ def gave_up(rows: Iterable[Row], schedule: Schedule) -> int | None:
 class _Training:
     """One call of `train` that has work to do."""
 
-    def __init__(self, run: Run, spec: RunSpec, schedule: Schedule, device: str) -> None:
+    def __init__(self, run: Run, spec: RunSpec, schedule: Schedule, device: str, store: RunStore) -> None:
         self.run, self.spec, self.schedule = run, spec, schedule
         status, measured = run.status(), run.measured()
         self.rows, self.fields, self.lacking = _by_step(measured.rows), measured.fields, measured.lacking
-        run.begin(spec.model_dump(mode="json"), {**environment(device)})
+        known = run.exists() and _describes(run, spec)
+        run.begin(run.spec() if known else spec.model_dump(mode="json"), {**environment(device)})
         if not _describes(run, spec):
             raise StoreError(f"{run.path / 'spec.json'} describes another run than the one asked for.")
         self.step, self.seconds, self.updates = 0, 0.0, 0
@@ -159,7 +163,7 @@ class _Training:
         last, missing = _last_step(self.rows, schedule), self._missing()
         if missing or self.reached < last:  # else a run that was killed just before it ended, or lost its status
             self.inexact = _environment_changed(run, device) or self.inexact
-        self.problem: Problem = build_problem(spec, device)
+        self.problem: Problem = build_problem(spec, device, store.weights)
         self.optimiser: Optimiser = spec.optimiser.build(list(self.problem.trained_parameters().values()))
         # Evaluations after what was reached go on from the newest checkpoint; earlier ones are replayed from before.
         begin = missing[0] if missing else last

@@ -38,7 +38,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Fault:
     """One thing wrong with a run: which file, and a sentence that says what."""
 
     run_id: str
@@ -278,7 +278,7 @@ class Run:
 
     # --- housekeeping
 
-    def verify(self, layouts: Layouts | None = None) -> list[Problem]:
+    def verify(self, layouts: Layouts | None = None) -> list[Fault]:
         """Everything wrong with the run's files, which are all read; nothing is changed.
 
         ``layouts``: what is known of networks, and comes to be known, for the next run's verification.
@@ -288,7 +288,7 @@ class Run:
             some = "one file does" if len(seen.unbound) == 1 else f"{len(seen.unbound)} files do"
             sentence = f"{self.path} is unbound: {some} not say which run they are of, as in earlier versions; "
             seen.faults.append((self.path, sentence + "`attnlab store verify --bind` writes it into them."))
-        return [Problem(self.id, path, sentence) for path, sentence in seen.faults]
+        return [Fault(self.id, path, sentence) for path, sentence in seen.faults]
 
     def bind(self) -> int:
         """Write into every file of an earlier version which run it is of, if nothing else is wrong with the run; how

@@ -21,14 +21,16 @@ MODEL = "seq2seq"
 
 TaskSpec = Annotated[SerializeAsAny[Spec], PlainValidator(lambda value: registry.read_spec("task", value))]
 ModelSpec = Annotated[SerializeAsAny[Spec], PlainValidator(lambda value: registry.read_spec("model", value, MODEL))]
+DeceptionSpec = Annotated[SerializeAsAny[Spec], PlainValidator(lambda value: registry.read_spec("deception", value))]
 RemedySpec = Annotated[SerializeAsAny[Spec], PlainValidator(lambda value: registry.read_spec("remedy", value))]
 
 
 class RunSpec(Record):
     """One training of one model on one task. ``batch`` None: every update sees the whole training set.
 
-    ``remedy``: what is done against a start that would fail, if anything. Which tasks, models and remedies there are
-    is the families' affair (`attnlab.families.registry`).
+    ``remedy``: what is done against a start that would fail, if anything. ``deception``: what draws attention away from
+    where training would lead it, if anything. Which tasks, models, remedies and deceptions there are is the families'
+    affair (`attnlab.families.registry`).
 
     >>> from attnlab.specs import CopyingSpec, PermutationsSpec
     >>> spec = RunSpec(task=CopyingSpec(distribution=PermutationsSpec(words=40)), init_seed=3, data_seed=3)
@@ -45,6 +47,7 @@ class RunSpec(Record):
     init_seed: Seed
     data_seed: Seed
     remedy: RemedySpec | None = None
+    deception: DeceptionSpec | None = None
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
@@ -56,6 +59,7 @@ class RunSpec(Record):
         changes: dict[str, Any] = {"init_seed": 0, "data_seed": 0}
         changes |= {"task": self.task.unseeded(), "model": self.model.unseeded()}
         changes["remedy"] = self.remedy and self.remedy.unseeded()
+        changes["deception"] = self.deception and self.deception.unseeded()
         return self.model_copy(update=changes)
 
     @property
@@ -80,7 +84,7 @@ def read_stored(document: Any, run_id: str) -> RunSpec | None:
 
 def is_known(document: dict[str, Any]) -> bool:
     """Whether all kinds that a stored spec names are of families known here."""
-    parts: tuple[registry.Part, ...] = ("task", "model", "remedy")
+    parts: tuple[registry.Part, ...] = ("task", "model", "remedy", "deception")
     named = [
         (part, document[part]["kind"])
         for part in parts

@@ -17,13 +17,17 @@ lock; readers need none, since every change is one rename.
 import difflib
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnlab import files
 from attnlab.errors import StoreError, UsageError
-from attnlab.runs.run import Measured, Problem, Run, StoreWarning
+from attnlab.runs.run import Fault, Measured, Run, StoreWarning
 from attnlab.runs.verify import Layouts
 
-__all__ = ["Measured", "Problem", "Run", "RunStore", "StoreWarning"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Fault", "Measured", "Run", "RunStore", "StoreWarning"]
 
 
 class RunStore:
@@ -48,6 +52,17 @@ class RunStore:
             raise UsageError(f"There is no run {run_id!r}: the store {self.root} has no runs.")
         named = difflib.get_close_matches(run_id, ids, n=5, cutoff=0.5) or ids
         raise UsageError(f"There is no run {run_id!r} in the store {self.root}; it has {_some(named)}.")
+
+    def weights(self, run_id: str, step: int) -> dict[str, "Tensor"]:
+        """A run's network at a step, by the names of its tensors: for a run that is compared with it."""
+        run = self.run(run_id)
+        if step not in run.steps():
+            raise StoreError(
+                f"The store {self.root} has no weights of run {run_id} at step {step}, which another run is compared "
+                "with; train it first, and keep them."
+            )
+        tensors = run.load(step).tensors
+        return {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
 
     def runs(self) -> list[Run]:
         """The runs whose spec can be read, by id."""
@@ -79,19 +94,19 @@ class RunStore:
         """Whether a removal of this run was interrupted after the rename."""
         return run_id not in self.ids() and self.root / (files.OLD + run_id) in self._removed()
 
-    def verify(self) -> list[Problem]:
+    def verify(self) -> list[Fault]:
         """Everything wrong with any run, those with an unreadable spec included."""
         layouts: Layouts = {}
-        problems = []
+        faults = []
         for run_id in self.ids():
             try:
-                problems += self.run(run_id).verify(layouts)
-            except (StoreError, UsageError) as fault:
-                problems.append(Problem(run_id, self.root / run_id, str(fault)))
+                faults += self.run(run_id).verify(layouts)
+            except (StoreError, UsageError) as error:
+                faults.append(Fault(run_id, self.root / run_id, str(error)))
         for stale in self._removed():
             sentence = f"{stale} was left by a removal that was interrupted; the next removal deletes it."
-            problems.append(Problem(stale.name.removeprefix(files.OLD), stale, sentence))
-        return problems
+            faults.append(Fault(stale.name.removeprefix(files.OLD), stale, sentence))
+        return faults
 
     def ids(self) -> list[str]:
         """Of all runs' folders, those without a readable spec included."""

@@ -112,10 +112,8 @@ def apply(lexicon: Lexicon, pairs: SentencePairs, *, direction: str = "grow-diag
         raise UsageError(f"The table has only the reverse direction; {direction} needs the forward one.")
     if chosen != "forward" and lexicon.reverse is None:
         raise UsageError(f"The table has only the forward direction; {direction} needs the reverse one, too.")
-    forward, reverse = (
-        None if chosen == "reverse" else lexicon.forward,
-        None if chosen == "forward" else lexicon.reverse,
-    )
+    forward = None if chosen == "reverse" else lexicon.forward
+    reverse = None if chosen == "forward" else lexicon.reverse
     return symmetrised(
         chosen,
         None if forward is None else from_positions(pairs, best_positions(forward, pairs)),

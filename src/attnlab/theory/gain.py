@@ -54,7 +54,7 @@ class Gains:
     second chooses the best position by P3's derivative at initialisation, C - row mean, instead of by Trans.
     ``information``: log2 L - H(alpha_ibm), from the whole table, uncorrected. ``output``: the word. ``pair``: its
     sentence. ``partner``: (rows, 2), the input words chosen. ``fold``: the third it was read in.
-    ``telling``: (input words,) how much more than its sentences' average each input word tells, in bits, over
+    ``input_gain``: (input words,) how much more than its sentences' average each input word tells, in bits, over
     ``occurrences`` (input words,) held-out cells. ``mutual_information``: of the whole table, in bits.
     ``together``: (rows,) bits that all words of the sentence, each with the same weight, say beyond the word's share.
     """
@@ -71,7 +71,7 @@ class Gains:
     pair: Ints
     partner: Ints
     fold: Ints
-    telling: Floats
+    input_gain: Floats
     occurrences: Ints
     mutual_information: float
     together: Floats
@@ -98,7 +98,9 @@ def read_gains(pairs: SentencePairs, *, seed: int = 0, watch: Watch = lambda _: 
     for fold, block in enumerate(blocks):
         watch(f"reading third {fold + 1} of {FOLDS}")
         read.append(_read(cells, block, tables[fold - 1], tables[fold - 2], whole, fold))
-    telling, occurrences = (np.sum([part.pop(name) for part in read], axis=0) for name in ("telling", "occurrences"))
+    input_gain, occurrences = (
+        np.sum([part.pop(name) for part in read], axis=0) for name in ("input_gain", "occurrences")
+    )
     joined = {name: np.concatenate([part[name] for part in read]) for name in read[0]}
     return Gains(
         pairs=pairs,
@@ -106,7 +108,7 @@ def read_gains(pairs: SentencePairs, *, seed: int = 0, watch: Watch = lambda _: 
         group=group,
         huge=huge,
         thinned=thinned,
-        telling=np.divide(telling, occurrences, out=np.zeros_like(telling), where=occurrences > 0),
+        input_gain=np.divide(input_gain, occurrences, out=np.zeros_like(input_gain), where=occurrences > 0),
         occurrences=occurrences.astype(np.int64),
         mutual_information=_mutual_information(cells, whole),
         **joined,
@@ -224,14 +226,14 @@ def _read(cells: _Cells, block: _Block, first: _Table, second: _Table, whole: _T
     inputs = cells.input[block.cells]
     gain, derivative_gain = np.zeros(len(block.lengths)), np.zeros(len(block.lengths))
     together = sum(_together(table, cells, block) for table in (first, second)) / 2
-    telling = np.zeros(cells.shape[0])
+    input_gain = np.zeros(cells.shape[0])
     partners = []
     contrasts = [_contrast(table.trans(cells, block.cells), block) for table in (first, second)]
     for chooser, contrast in ((first, contrasts[1]), (second, contrasts[0])):
         best = _best(chooser.trans(cells, block.cells), row, block)
         gain += contrast[best] / 2
         derivative_gain += contrast[_best(chooser.derivative(cells, block.cells), row, block)] / 2
-        telling += np.bincount(inputs, contrast, minlength=cells.shape[0]) / 2
+        input_gain += np.bincount(inputs, contrast, minlength=cells.shape[0]) / 2
         partners.append(inputs[best])
     alpha = whole.trans(cells, block.cells)
     alpha /= np.repeat(np.add.reduceat(alpha, block.starts), block.lengths)
@@ -245,7 +247,7 @@ def _read(cells: _Cells, block: _Block, first: _Table, second: _Table, whole: _T
         "pair": cells.pair[block.rows],
         "partner": np.stack(partners, axis=1),
         "fold": np.full(len(gain), fold),
-        "telling": telling,
+        "input_gain": input_gain,
         "occurrences": np.bincount(inputs, minlength=cells.shape[0]).astype(np.float64),
     }
 

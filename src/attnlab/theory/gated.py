@@ -11,7 +11,7 @@ quantity is conserved and gives everything up to one integral. Derivations: docs
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import atanh, inf, sqrt
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -105,16 +105,7 @@ def flow(start: Start, times: Sequence[float] | Floats, gate: Gate = "unbounded"
     wanted = np.asarray(times, float)
     if wanted.ndim != 1 or not len(wanted) or wanted[0] < 0 or (np.diff(wanted) <= 0).any():
         raise UsageError("Times to integrate to are a list of rising numbers from 0 upwards, and not an empty one.")
-    state = (start.beta0, start.beta1, _variable(start, gate))
-    solved = solve_ivp(
-        lambda _, now: _rates(now, gate),
-        (0.0, float(wanted[-1])),
-        state,
-        method="LSODA",
-        t_eval=wanted,
-        rtol=1e-10,
-        atol=1e-12,
-    )
+    solved = _integrated(start, gate, float(wanted[-1]), t_eval=wanted, atol=1e-12)
     if not solved.success:
         raise RunFailed(f"The flow could not be integrated to time {wanted[-1]}: {solved.message}")
     beta0, beta1, variable = solved.y
@@ -243,16 +234,13 @@ def _comes_back(start: Start, gate: Gate, horizon: float) -> bool:
     back.terminal, back.direction = True, 1.0  # type: ignore[attr-defined]
     lost.terminal, lost.direction = True, -1.0  # type: ignore[attr-defined]
     events = [back, lost] if gate == "unbounded" else [back]
-    solved = solve_ivp(
-        lambda _, now: _rates(now, gate),
-        (0.0, horizon),
-        (start.beta0, start.beta1, first),
-        method="LSODA",
-        rtol=1e-10,
-        atol=1e-13,
-        events=events,
-    )
-    return len(solved.t_events[0]) > 0
+    return len(_integrated(start, gate, horizon, events=events, atol=1e-13).t_events[0]) > 0
+
+
+def _integrated(start: Start, gate: Gate, until: float, **settings: Any) -> Any:
+    """The flow's parameters up to the time ``until``, as SciPy gives them."""
+    state = (start.beta0, start.beta1, _variable(start, gate))
+    return solve_ivp(lambda _, now: _rates(now, gate), (0.0, until), state, method="LSODA", rtol=1e-10, **settings)
 
 
 def _variable(start: Start, gate: Gate) -> float:

@@ -80,7 +80,7 @@ def _labelled_words(gains: Gains) -> list[WordForecast]:
             gains.pairs.source_words[i],
             gains.pairs.target_words[labels[ratio.argmax()]],
             int(gains.occurrences[i]),
-            float(gains.telling[i]),
+            float(gains.input_gain[i]),
         )
         for i, ratio in zip(often.tolist(), ratios, strict=True)
     ]

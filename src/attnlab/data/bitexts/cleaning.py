@@ -14,13 +14,16 @@ SHOWN = 5
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u2028\u2029]+")
 """Characters that a terminal or another program may obey, white space apart."""
 
+_BLANKS = re.compile(r"\s+", re.ASCII)
+"""What is between words: hand alignments count them by it, so a no-break space is part of a word."""
+
 
 def clean(pairs: RawPairs) -> tuple[RawPairs, list[str]]:
     """The pairs with text on both sides, and a sentence on each kind of mending."""
     notes = []
     sides, odd = [], np.zeros(len(pairs), bool)
     for side in (pairs.source, pairs.target):
-        mended = [" ".join(_CONTROL.sub(" ", text).split()) for text in side]
+        mended = [_BLANKS.sub(" ", _CONTROL.sub(" ", text)).strip(" ") for text in side]
         odd |= [_CONTROL.search(text) is not None for text in side]
         sides.append(mended)
     empty = np.array([not (source and target) for source, target in zip(*sides, strict=True)], bool)

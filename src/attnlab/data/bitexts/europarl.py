@@ -27,6 +27,7 @@ KNOWN = KnownBitext(
     pairs=(("en", "es"),),
     find=find,
     read=read,
+    gold="alignment_gold/europarl_enes_collins/dev.key",
     get="the English-Spanish sample of Collins' course, with its hand alignments: "
-    "alignment_gold/europarl_enes_collins/{corpus,dev}.{en,es}",
+    "alignment_gold/europarl_enes_collins/{corpus,dev}.{en,es} and dev.key",
 )

@@ -1,4 +1,4 @@
-"""The Canadian Hansards, brought to the conventions of their hand alignments (NAACL 2003), which are the test split.
+"""The Canadian Hansards, brought to the conventions of their hand alignments (NAACL 2003), which they validate on.
 
 The training text is cased, untokenised and without accents; the aligned sentences are lower-cased, tokenised, accented,
 with "de les" for "des". Both lose their accents here, and the training text gets the rest.
@@ -15,8 +15,8 @@ from attnlab.seeds import numpy_generator
 
 ENGLISH = Conventions(lower=True, strip_accents=True, tokenise=True)
 FRENCH = Conventions(lower=True, strip_accents=True, tokenise=True, split_contractions=True)
-VALIDATION = 1000
-"""Pairs of the official testing text that are drawn to validate on."""
+TEST = 1000
+"""Pairs of the official testing text that are drawn for the test split."""
 
 
 def find(root: Path, source: str, target: str) -> tuple[Path, ...] | None:
@@ -28,13 +28,13 @@ def find(root: Path, source: str, target: str) -> tuple[Path, ...] | None:
 
 
 def read(files: tuple[Path, ...], source: str, target: str) -> RawBitext:  # noqa: ARG001 (the files say it)
-    """All of the training text; the test split is the text of the hand alignments, every word in its place."""
+    """All of the training text; validation is on the text of the hand alignments, every word in its place."""
     rules = ENGLISH, FRENCH
     train, held_out = read_two(files[0], files[1], rules), read_two(files[2], files[3])
-    drawn = numpy_generator(0, "validation", "hansards").permutation(len(held_out))[:VALIDATION]
-    validation = _normalised(held_out.select(np.sort(drawn)), rules)
+    drawn = numpy_generator(0, "test", "hansards").permutation(len(held_out))[:TEST]
+    test = _normalised(held_out.select(np.sort(drawn)), rules)
     gold = read_two(files[4], files[5], (ENGLISH.keeping_positions(), FRENCH.keeping_positions()))
-    return RawBitext(train, validation, gold, (coverage_note(train, gold),))
+    return RawBitext(train, gold, test, (coverage_note(train, gold),))
 
 
 def _normalised(pairs: RawPairs, rules: tuple[Conventions, Conventions]) -> RawPairs:
@@ -61,6 +61,7 @@ KNOWN = KnownBitext(
     pairs=(("en", "fr"),),
     find=find,
     read=read,
+    gold="alignment_gold/hansards_naacl2003/test.wa.nonullalign",
     get="the aligned Hansards of the 36th Parliament of Canada and the hand alignments of the NAACL 2003 workshop: "
-    "hansards_enfr/{training,testing}.{en,fr} and alignment_gold/hansards_naacl2003/test.{e,f}",
+    "hansards_enfr/{training,testing}.{en,fr} and alignment_gold/hansards_naacl2003/test.{e,f,wa.nonullalign}",
 )

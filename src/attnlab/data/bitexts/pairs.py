@@ -1,7 +1,7 @@
 """What every parallel corpus says of itself, what reading it gives, and how one without a split is split."""
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +60,9 @@ class KnownBitext:
     """A parallel corpus that is known by name.
 
     ``pairs``: its languages, source first; every pair can be read the other way round, too. ``find`` looks in a data
-    folder for the files of a pair, ``read`` reads those found. ``get``: what a user has to bring.
+    folder for the files of a pair, ``read`` reads those found. ``get``: what a user has to bring. ``scored``: by
+    languages, how many validation target pieces with ``</s>`` the paper scored, where that is known. ``gold``: hand
+    alignments of the words of the validation pairs, in the usual direction.
     """
 
     name: str
@@ -69,6 +71,8 @@ class KnownBitext:
     find: Callable[[Path, str, str], tuple[Path, ...] | None]
     read: Callable[[tuple[Path, ...], str, str], RawBitext]
     get: str
+    scored: Mapping[Pair, int] = field(default_factory=dict)
+    gold: str | None = None
 
     def locate(self, root: Path, source: str, target: str) -> tuple[Path, ...] | None:
         """The files of a direction, which are the same as those of the other."""

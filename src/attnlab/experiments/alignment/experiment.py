@@ -17,8 +17,10 @@ from attnlab.errors import UsageError
 from attnlab.lab.claims import Preset
 from attnlab.lab.experiment import Experiment, Figures, Table
 from attnlab.lab.outcomes import Runs
-from attnlab.pages.charts import CONTRAST, SIZE, titled
+from attnlab.lab.rules import low_high
+from attnlab.pages.charts import CONTRAST, SIZE, panels, rounded
 from attnlab.seeds import numpy_generator
+from attnlab.stats.bootstrap import percentiles
 from attnlab.theory.aligner import Aligned, align, apply
 from attnlab.theory.alignment import Coverage, Score, coverage, read_gold, scores_by_sentence
 from attnlab.theory.links import Floats, Ints
@@ -50,7 +52,7 @@ class GoldText:
 
 def _read(root: Path, files: tuple[str, str], rules: tuple[Conventions, Conventions]) -> SentencePairs:
     return read_pairs(
-        root / files[0], root / files[1], source_conventions=rules[0], target_conventions=rules[1], tell_empty=False
+        root / files[0], root / files[1], source_conventions=rules[0], target_conventions=rules[1], warn_empty=False
     )
 
 
@@ -130,18 +132,14 @@ class Alignments(Experiment):
             "The Hansards text is lower-cased and tokenised, French contractions are split and accents taken off, so "
             "that it is spelled as its hand alignments are, of which only case and accents are changed."
         )
-        by_preset = {
-            "quick": ["Quick: the Europarl sample alone."],
-            "reduced": [hansards, "Reduced: the first tenth of the Hansards."],
-            "paper": [hansards],
-        }
         return [
             f"{ITERATIONS} iterations with a NULL word. The Europarl sample ends with the 200 sentences aligned by "
             "hand, as it is distributed, so its words are all known; the Hansards text does not hold those aligned by "
             "hand.",
             f"Intervals are over the gold's sentences, drawn with replacement {RESAMPLES} times; each text has one "
             "table.",
-            *by_preset[self.order.preset],
+            *self.at_preset(quick="Quick: the Europarl sample alone.", reduced=hansards, paper=hansards),
+            *self.at_preset(reduced="Reduced: the first tenth of the Hansards."),
         ]
 
 
@@ -169,7 +167,6 @@ def score_rows(scored: Scored) -> Table:
     rows = []
     for direction in scored.tallies:
         score = scored.score(direction)
-        low, high = np.percentile(scored.resampled(direction), [2.5, 97.5])
         rows.append(
             {
                 "gold": scored.gold.name,
@@ -182,8 +179,7 @@ def score_rows(scored: Scored) -> Table:
                 "precision": score.precision,
                 "recall": score.recall,
                 "aer": score.aer,
-                "aer_low": float(low),
-                "aer_high": float(high),
+                **low_high(percentiles(scored.resampled(direction)), "aer_"),
             }
         )
     return rows
@@ -195,10 +191,9 @@ def difference_rows(scored: Scored) -> Table:
     for direction in scored.tallies:
         if direction != BEST:
             gain = scored.resampled(BEST) - scored.resampled(direction)
-            low, high = np.percentile(gain, [2.5, 97.5])
             difference = scored.score(BEST).aer - scored.score(direction).aer
             names = {"gold": scored.gold.name, "direction": BEST, "against": direction}
-            rows.append({**names, "difference": difference, "low": float(low), "high": float(high)})
+            rows.append({**names, "difference": difference, **low_high(percentiles(gain))})
     return rows
 
 
@@ -244,12 +239,7 @@ def error_rates(scores: Table) -> alt.FacetChart:
     )
     dots = base.mark_point(filled=True, size=60, color=CONTRAST[0]).encode(
         x=alt.X("aer:Q", title="alignment error rate", scale=alt.Scale(domain=[0, 1])),
-        tooltip=["direction:N", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("aer", "precision", "recall"))],
+        tooltip=["direction:N", *map(rounded, ("aer", "precision", "recall"))],
     )
-    chart: alt.FacetChart = (
-        alt.layer(bars, dots, data=alt.InlineData(values=[dict(row) for row in scores]))
-        .properties(**SIZE)
-        .facet(column=alt.Column("gold:N", title=None, header=alt.Header(labelFontSize=12)))
-        .properties(title=titled("Grow-diag-final-and against either direction"))
-    )
-    return chart
+    layer = alt.layer(bars, dots).properties(**SIZE)
+    return panels(scores, column="gold", layer=layer, title="Grow-diag-final-and against either direction")

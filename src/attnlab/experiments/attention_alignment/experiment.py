@@ -13,29 +13,27 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.data.bitext import Bitext, PieceSide, PieceSplit
-from attnlab.data.corpora import data_folder
-from attnlab.data.pieces import END
-from attnlab.families.translation.pieces import ibm1_field, task_of
-from attnlab.families.translation.problem import evaluated
-from attnlab.families.translation.reading import network_at, stored_words
+from attnlab.data.bitext import Bitext
+from attnlab.data.sentence_pairs import SentencePairs
+from attnlab.families.translation.pieces import ibm1_field, sentence_pairs, task_of
+from attnlab.families.translation.reading import network_at, stored_field, stored_words
 from attnlab.families.translation.spec import TranslatorSpec
 from attnlab.families.translation.task import BitextSpec
+from attnlab.fields import ScoreField
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import Estimate, exceeds, low_high, over_examples
 from attnlab.measures.bleu_counts import bleu_of, sentence_counts
-from attnlab.measures.word_alignment import best_words, diagonal, word_pairs
 from attnlab.models.decoding import translate
 from attnlab.pages.charts import COLOURS, headed, hue, inline, rounded, shares
-from attnlab.probes.translation import translation_fields
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import Floats, drawn_counts, percentiles
-from attnlab.theory.alignment import ENOUGH, Gold, Score, read_gold, scores_by_sentence
+from attnlab.theory.alignment import Coverage, Score, scores_by_sentence
 from attnlab.theory.links import Ints
-from attnlab.theory.symmetrise import from_positions
+from attnlab.theory.piece_alignment import align_words, gold_words
+from attnlab.theory.symmetrise import Alignment, from_positions
 
 # --- settings
 
@@ -45,20 +43,18 @@ BATCH = 16
 EVALUATIONS = (0, 50, 100, 250, 500, 1000, 1500, 2000, 2500, 3125)
 """3125 updates are one pass over 50,000 pairs."""
 STEPS: Mapping[Preset, int] = {"quick": 100, "reduced": 1000, "paper": EVALUATIONS[-1]}
-VALIDATION = 200
-"""Validation pairs of an evaluation."""
+VALIDATION = 447
+"""Pairs of an evaluation: all that were aligned by hand, 447 of the Hansards and 200 of Europarl."""
 ATTENTION, PROBE, UNIFORM, IBM1, DIAGONAL = "attention", "beta", "beta_uf", "IBM Model 1", "diagonal"
 FOUND = (ATTENTION, PROBE, UNIFORM, IBM1, DIAGONAL)
 
 
 @dataclass(frozen=True)
 class GoldText:
-    """A bitext of which a split was aligned by hand, in the file ``gold`` below the data folder."""
+    """A bitext whose validation pairs were aligned by hand."""
 
     name: str
     corpus: str
-    split: Literal["validation", "test"]
-    gold: str
     training_pairs: int | None = None
 
     @property
@@ -66,29 +62,20 @@ class GoldText:
         return task_of(self.corpus).model_copy(update={"training_pairs": self.training_pairs})
 
     def setting(self, mode: Mode, preset: Preset) -> Setting:
-        """A translator on it; all evaluated weights are kept, since the gold is read with them."""
+        """A translator on it; evaluations read all pairs aligned by hand."""
         steps = STEPS[preset]
         evaluations = tuple(sorted({*(step for step in EVALUATIONS if step < steps), steps}))
-        schedule = Schedule(steps=steps, evaluations=evaluations, checkpoint_every=500, keep=True)
+        schedule = Schedule(steps=steps, evaluations=evaluations, checkpoint_every=500)
 
         def spec(seed: int) -> RunSpec:
-            model = TranslatorSpec(attention=mode)
-            seeds = {"init_seed": seed, "data_seed": seed}
+            model, seeds = TranslatorSpec(attention=mode), {"init_seed": seed, "data_seed": seed}
             return RunSpec(task=self.task, model=model, batch=BATCH, evaluation_batch=VALIDATION, **seeds)
 
         return Setting(f"{self.name}, {mode}", spec, {preset: (SEEDS[mode],)}, schedule)
 
 
-HANSARDS = GoldText(
-    "Hansards, English to French",
-    "hansards/en-fr",
-    "test",
-    "alignment_gold/hansards_naacl2003/test.wa.nonullalign",
-    training_pairs=50_000,
-)
-EUROPARL = GoldText(
-    "Europarl, English to Spanish", "europarl/en-es", "validation", "alignment_gold/europarl_enes_collins/dev.key"
-)
+HANSARDS = GoldText("Hansards, English to French", "hansards/en-fr", training_pairs=50_000)
+EUROPARL = GoldText("Europarl, English to Spanish", "europarl/en-es")
 TEXTS: Mapping[Preset, tuple[GoldText, ...]] = {
     "quick": (EUROPARL,),
     "reduced": (EUROPARL, HANSARDS),
@@ -177,14 +164,14 @@ class AttentionAlignment(Experiment):
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """One text. ``tallies``: by alignment and step (None where nothing is trained), links by gold sentence (sentences,
-    5); ``accuracy`` and ``bleu`` by mode; ``right``: by mode whether each validation word is predicted at the end, and
-    ``pair`` whose it is.
+    """One text. ``coverage``: the share of the gold's words that training pairs have. ``tallies``: by alignment and step
+    (None where nothing is trained), links by gold sentence (sentences, 5). ``accuracy`` and ``bleu`` by mode.
+    ``right``: by mode, whether each output word is the likeliest at the end, and ``pair`` whose it is.
     """
 
     text: GoldText
     bitext: Bitext
-    coverage: float
+    coverage: Coverage
     tallies: Mapping[tuple[str, int | None], Ints]
     accuracy: Mapping[Mode, Mapping[int, float]]
     bleu: Mapping[Mode, float]
@@ -201,8 +188,8 @@ class Scored:
 
     @property
     def known(self) -> bool:
-        """Whether enough of the gold's pieces were seen in training for an error rate to be one of alignment."""
-        return self.coverage >= ENOUGH
+        """Whether enough of the gold's words were seen in training for an error rate to be one of alignment."""
+        return self.coverage.enough
 
     def rows(self) -> list[dict[str, Any]]:
         """Every alignment at every evaluation, with the network's accuracy there."""
@@ -226,7 +213,7 @@ class Scored:
             several = len(ours) > 1
             interval = percentiles(resampled(ours) - resampled(theirs)) if several else None
             row = {"text": self.text.name, "against": found, "attention": rates[0], "other": rates[1]}
-            table.append({**row, "gap": rates[0] - rates[1], **low_high(interval), "coverage": self.coverage})
+            table.append({**row, "gap": rates[0] - rates[1], **low_high(interval)})
         return table
 
     def accuracies(self) -> dict[str, Any]:
@@ -243,7 +230,7 @@ class Scored:
 
     def in_words(self) -> str:
         rates = ", ".join(f"{found} {score_of(self.of(found, self.last)).aer:.3f}" for found in FOUND)
-        ends = rates if self.known else "are not given, as too few of the gold's pieces are known"
+        ends = rates if self.known else "are not given, as too few of the gold's words are known"
         line = self.accuracies()
         return (
             f"{self.text.name}, {len(self.bitext.train)} pairs, {self.last} updates: alignment error rates {ends}. "
@@ -253,76 +240,63 @@ class Scored:
 
     def notes(self) -> list[str]:
         return [
-            f"{self.text.name}: {self.coverage:.1%} of the gold's pieces occur in the training pairs.",
+            f"{self.text.name}: of the gold's words {self.coverage.source:.1%} (input) and {self.coverage.target:.1%} "
+            "(output) occur in the training pairs.",
             *(f"{self.text.name}: {note}" for note in self.bitext.notes),
         ]
 
 
 def examine(text: GoldText, runs: Runs) -> Scored:
-    """Read the gold's sentences with the weights of every evaluation."""
+    """Read the fields of every evaluation as alignments of the pairs aligned by hand."""
     bitext = text.task.build()
-    split = bitext.validation if text.split == "validation" else bitext.test
-    assert split is not None
-    gold, words = read_gold(data_folder(None) / text.gold), word_pairs(split)
+    gold, split = gold_words(bitext), bitext.validation
     tallies: dict[tuple[str, int | None], Ints] = {}
 
-    def score(found: str, step: int | None, best: NDArray[np.int64]) -> None:
-        tallies[found, step] = scores_by_sentence(from_positions(words, best), gold_of(gold, split))
+    def score(found: str, step: int | None, alignment: Alignment) -> None:
+        tallies[found, step] = scores_by_sentence(alignment, gold.gold)
 
-    score(DIAGONAL, None, diagonal(words))
-    score(IBM1, None, best_words(ibm1_field(bitext, split), split, bitext.pieces, "max"))
+    score(DIAGONAL, None, diagonal(gold.words.pairs))
+    score(IBM1, None, align_words(ibm1_field(bitext, split), gold.words, "largest"))
     outcomes: dict[Mode, Outcome] = {mode: runs[f"{text.name}, {mode}"][0] for mode in SEEDS}
+    right: dict[Mode, NDArray[np.bool_]] = {}
     for mode, outcome in outcomes.items():
         assert outcome.run.run is not None
-        assert outcome.spec is not None
         for row in outcome.run.rows:
             step = int(row["step"])
-            fields = translation_fields(network_at(outcome.run.run, outcome.spec, step), split)
-            log_beta = fields.log_beta
-            beta = type(log_beta)(np.exp(log_beta.values), log_beta.offsets)
-            score(PROBE if mode == "learned" else UNIFORM, step, best_words(beta, split, bitext.pieces, "max"))
+            table = outcome.run.run.fields(step)
+            log_beta = stored_field(table, "valid", "log_beta")
+            beta = ScoreField(np.exp(log_beta.values), log_beta.offsets)
+            score(PROBE if mode == "learned" else UNIFORM, step, align_words(beta, gold.words, "largest"))
             if mode == "learned":
-                score(ATTENTION, step, best_words(fields.alpha, split, bitext.pieces, "sum"))
-    valid = evaluated(bitext, VALIDATION)["valid"]
-    ended = {mode: predicted_right(outcome, valid) for mode, outcome in outcomes.items()}
+                score(ATTENTION, step, align_words(stored_field(table, "valid", "alpha"), gold.words, "sum"))
+        right[mode] = stored_words(table, "valid", "predicted") == sentence_pairs(split, bitext).target
     return Scored(
         text,
         bitext,
-        min(seen(split.source, bitext.train.source), seen(split.target, bitext.train.target)),
+        gold.known,
         tallies,
         {mode: {int(row["step"]): row["accuracy"] for row in one.run.rows} for mode, one in outcomes.items()},
-        {mode: bleu_at_end(outcome, bitext, valid) for mode, outcome in outcomes.items()},
-        ended,
-        np.repeat(np.arange(len(valid)), valid.target.lengths + 1),
+        {mode: bleu_at_end(outcome, bitext) for mode, outcome in outcomes.items()},
+        right,
+        np.repeat(np.arange(len(split)), split.target.lengths + 1),
     )
 
 
-def seen(side: PieceSide, train: PieceSide) -> float:
-    """The share of a side's pieces that occur in training."""
-    return float(np.isin(side.values, train.values).mean())
+def diagonal(words: SentencePairs) -> Alignment:
+    """Every output word linked to the input word at the same share of the way through the sentence."""
+    source, target = np.diff(words.source_offsets), np.diff(words.target_offsets)
+    place = np.arange(len(words.target)) - np.repeat(words.target_offsets[:-1], target)
+    best = (place + 0.5) * np.repeat(source, target) / np.repeat(target, target)
+    return from_positions(words, best.astype(np.int64))
 
 
-def gold_of(gold: Gold, split: PieceSplit) -> Gold:
-    """The hand alignments, if every line of their text is a pair of the split."""
-    assert np.array_equal(split.rows, np.arange(1, len(split) + 1)), "a line of the gold's text was left out"
-    return gold
-
-
-def predicted_right(outcome: Outcome, valid: PieceSplit) -> NDArray[np.bool_]:
-    """(validation words,): whether each was the likeliest at the last evaluation."""
-    assert outcome.run.run is not None
-    table = outcome.run.run.fields(int(outcome.run.rows[-1]["step"]))
-    ends = np.insert(valid.target.values, valid.target.offsets[1:], np.int32(END))
-    return np.asarray(stored_words(table, "valid", "predicted") == ends)
-
-
-def bleu_at_end(outcome: Outcome, bitext: Bitext, valid: PieceSplit) -> float:
-    """BLEU of the validation pairs at the last evaluation."""
+def bleu_at_end(outcome: Outcome, bitext: Bitext) -> float:
+    """BLEU of the pairs aligned by hand, with the weights of the run's end."""
     assert outcome.run.run is not None
     assert outcome.spec is not None
-    network = network_at(outcome.run.run, outcome.spec, int(outcome.run.rows[-1]["step"]))
-    translations = translate(network, bitext.pieces, valid.source)
-    return float(bleu_of(sentence_counts(translations, valid.target.texts()).sum(axis=0)))
+    step, _ = outcome.weights()
+    translations = translate(network_at(outcome.run.run, outcome.spec, step), bitext.pieces, bitext.validation.source)
+    return float(bleu_of(sentence_counts(translations, bitext.validation.target.texts()).sum(axis=0)))
 
 
 def score_of(tallies: Ints) -> Score:

@@ -5,7 +5,7 @@ from them, decided from the numbers. Nothing here is trained but a logistic read
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations, product
 
 import altair as alt
@@ -18,7 +18,7 @@ from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import above, below
-from attnlab.pages.charts import COLOURS, heat_map, panels
+from attnlab.pages.charts import CONTRAST, headed, heat_map, hue, panels
 from attnlab.seeds import numpy_generator
 from attnlab.theory.counts import alpha_ibm, count_table
 from attnlab.theory.ibm1 import train_ibm1
@@ -52,24 +52,9 @@ def _example(name: str, title: str, *sentences: tuple[str, str]) -> Example:
 
 def _copied(name: str, title: str, sequences: Sequence[Sequence[int]], words: Sequence[int]) -> Example:
     """Sequences copied; an output word is its input word with a prime, as in the blog."""
-    source = [[str(word) for word in sequence] for sequence in sequences]
-    target = [[f"{word}'" for word in sequence] for sequence in sequences]
-    pairs = SentencePairs.from_tokens(source, target)
-    ids = np.array([pairs.source_words.index(str(word)) for word in words])
-    place = np.argsort(ids).astype(np.int32)  # rows and columns in the order of ``words``
-    names = [str(word) for word in words]
-    return Example(
-        name,
-        title,
-        SentencePairs(
-            place[pairs.source],
-            pairs.source_offsets,
-            place[pairs.target],
-            pairs.target_offsets,
-            names,
-            [f"{word}'" for word in names],
-        ),
-    )
+    ids = np.array([[words.index(word) for word in sequence] for sequence in sequences])
+    pairs = SentencePairs.from_ids(ids, ids, [str(word) for word in words])
+    return Example(name, title, replace(pairs, target_words=[f"{word}'" for word in words]))
 
 
 ONE_PAIR = _example("one-pair", "One pair (slides)", ("This movie is great", "Dieser Film ist großartig"))
@@ -314,44 +299,25 @@ def table_figure(example: Example) -> alt.TopLevelMixin:
         )
     ]
     parts.append(heat_map(alpha.tolist(), rows=outputs, columns=inputs, title=f"alignment of '{' '.join(inputs)}'"))
-    chart: alt.HConcatChart = (
-        alt.hconcat(*parts, spacing=30)
-        .resolve_scale(color="independent", x="independent", y="independent")
-        .properties(title=alt.TitleParams(example.title, anchor="start", fontSize=14))
-    )
-    return chart
+    beside = alt.hconcat(*parts, spacing=30)
+    return headed(beside.resolve_scale(color="independent", x="independent", y="independent"), example.title)
 
 
 def relevance_figure(runs: Sequence[Descent]) -> alt.TopLevelMixin:
     """Relevance of each word through training: every start, and the closed form."""
-    rows = [
-        {**row, "what": "closed form from 0" if row["seed"] < 0 else "descent from random starts"}
-        for row in relevance_rows(runs)
-        if row["seed"] >= 0
-    ]
+    closed, random = "closed form from 0", "descent from random starts"
+    rows = [{**row, "what": random} for row in relevance_rows(runs) if row["seed"] >= 0]
     times = runs[0].times
-    formula = closed_form(times)
-    for word, sign in zip(WORDS, (0, 0, 0, 1, -1), strict=True):
-        rows += [
-            {"seed": -1, "time": float(t), "word": word, "relevance": float(sign * r), "what": "closed form from 0"}
-            for t, r in zip(times, formula, strict=True)
-        ]
-    lines = (
-        alt.Chart()
-        .mark_line(strokeWidth=1.2, opacity=0.6)
-        .encode(
-            x=alt.X("time:Q", title="time of the gradient flow"),
-            y=alt.Y("relevance:Q", title="relevance r"),
-            detail="seed:N",
-            color=alt.Color(
-                "what:N",
-                title=None,
-                scale=alt.Scale(
-                    domain=["closed form from 0", "descent from random starts"], range=[COLOURS[0], COLOURS[1]]
-                ),
-                legend=alt.Legend(orient="top", labelLimit=260),
-            ),
-        )
-        .properties(width=150, height=170)
+    rows += [
+        {"seed": -1, "time": float(t), "word": word, "relevance": float(sign * r), "what": closed}
+        for word, sign in zip(WORDS, (0, 0, 0, 1, -1), strict=True)
+        for t, r in zip(times, closed_form(times), strict=True)
+    ]
+    lines = alt.Chart().mark_line(strokeWidth=1.2, opacity=0.6).properties(width=150, height=170)
+    lines = lines.encode(
+        x=alt.X("time:Q", title="time of the gradient flow"),
+        y=alt.Y("relevance:Q", title="relevance r"),
+        detail="seed:N",
+        color=hue("what", CONTRAST, domain=[closed, random], labelLimit=260),
     )
     return panels(rows, column="word", layer=lines, title="Relevance of the words under uniform attention")

@@ -332,7 +332,6 @@ def area_figure(areas: Table) -> alt.TopLevelMixin:
 def reliability_figure(table: Table) -> alt.TopLevelMixin:
     """What was said against what came, at step 30 and at all steps."""
     rows = [row for row in table if row["judged"] == table[0]["judged"]]
-    order = list(dict.fromkeys(row["steps"] for row in rows))
     base = alt.Chart()
     exact = base.mark_rule(color=INK, opacity=0.5, strokeDash=[4, 4]).encode(
         x=alt.datum(0), y=alt.datum(0), x2=alt.datum(1), y2=alt.datum(1)
@@ -346,9 +345,8 @@ def reliability_figure(table: Table) -> alt.TopLevelMixin:
         size=alt.Size("cases:Q", legend=None, scale=alt.Scale(range=[20, 200])),
         tooltip=["cases:Q", rounded("chance", ".2f"), rounded("learned", ".2f")],
     )
-    column = alt.Column("steps:N", title=None, sort=order, header=alt.Header(labelFontSize=12))
-    layers = alt.layer(exact, bars, points, data=inline(rows)).properties(**SIZE)
-    return headed(layers.facet(column=column), "Does what was said come true? Dashed: exactly so")
+    layer = alt.layer(exact, bars, points).properties(**SIZE)
+    return panels(rows, column="steps", layer=layer, title="Does what was said come true? Dashed: exactly so")
 
 
 def lead_figure(table: Table) -> alt.TopLevelMixin:

@@ -15,11 +15,12 @@ from attnlab.data.altered import shuffle_labels
 from attnlab.data.labelled_text import Corpus
 from attnlab.families.texts.reading import labelled_pairs
 from attnlab.lab.experiment import Table
+from attnlab.lab.rules import low_high
 from attnlab.measures.agreement import random_baseline, top_agreement
 from attnlab.models.logistic import beta_log, counts, fit_logistic
 from attnlab.pages.charts import COLOURS, INK, headed, inline
 from attnlab.seeds import numpy_generator
-from attnlab.stats.bootstrap import Floats, drawn_rows, value_and_interval
+from attnlab.stats.bootstrap import drawn_rows, value_and_interval
 from attnlab.stats.ranks import spearman
 from attnlab.theory.forecast import Forecast, forecast
 
@@ -107,18 +108,11 @@ def measure_table(variants: Table) -> Table:
     for (measure, title), read, over in product(MEASURES.items(), reads, groups):
         group = groups[over]
         values, outcome = (np.array([row[name] for row in group]) for name in (measure, reads[read]))
-        value, *interval = correlated(values, outcome)
+        rows = drawn_rows(len(values), "forecast-text")
+        value, interval = value_and_interval(spearman(values[rows], outcome[rows])) or (None, None)
         row = {"measure": measure, "title": title, "read": read, "over": over, "variants": len(group)}
-        low, high = interval if over == "all" else (None, None)
-        table.append({**row, "spearman": value, "low": low, "high": high})
+        table.append({**row, "spearman": value, **low_high(interval if over == "all" else None)})
     return table
-
-
-def correlated(values: Floats, outcome: Floats) -> tuple[float | None, float | None, float | None]:
-    """Spearman's correlation and its 95 % percentile interval over variants; None where one side is constant."""
-    rows = drawn_rows(len(values), "forecast-text")
-    estimate = value_and_interval(spearman(values[rows], outcome[rows]))
-    return (None, None, None) if estimate is None else (estimate[0], *estimate[1])
 
 
 def measure_figure(measures: Table) -> alt.TopLevelMixin:

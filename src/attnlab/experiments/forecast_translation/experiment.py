@@ -14,6 +14,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.families.translation.pieces import bitext_of, ibm1_field, task_of
 from attnlab.families.translation.problem import evaluated
 from attnlab.families.translation.reading import stored_field
@@ -25,7 +26,6 @@ from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import low_high, missing, over_examples
 from attnlab.measures.agreement import random_baseline, top_agreement
-from attnlab.measures.word_alignment import word_pairs
 from attnlab.pages.charts import COLOURS, INK, headed, hue, inline, over_training, rounded
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
@@ -239,7 +239,8 @@ def try_cell(cell: Cell, outcome: Outcome, aligned: ScoreField) -> Tried:
     agreement = np.stack([top_agreement(alpha, aligned).expected for alpha in alphas])
     outputs = evaluated(bitext, PAIRS)["valid"].target.lengths + 1
     sentence = np.repeat(np.arange(len(outputs)), outputs)
-    said = forecast(word_pairs(bitext.train))
+    words = ([text.split() for text in side.texts()] for side in (bitext.train.source, bitext.train.target))
+    said = forecast(SentencePairs.from_tokens(next(words), next(words)))
     return Tried(cell, outcome, said, agreement, random_baseline(aligned.lengths), sentence)
 
 

@@ -5,6 +5,7 @@ gradient descent, and the three must agree.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from math import isfinite
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Table, claim
 from attnlab.lab.outcomes import Runs
-from attnlab.pages.charts import COLOURS, CONTRAST, SIZE, curves, panels, titled
+from attnlab.pages.charts import COLOURS, SIZE, headed, hue, inline, seed_curves
 from attnlab.theory.gated import (
     GATES,
     Gate,
@@ -281,51 +282,20 @@ def return_table() -> Table:
 
 def figures(flows: Table, thresholds: Table, returns: Table) -> Figures:
     """Parameters through time from both starts, p around the threshold, and when p is back."""
-    table = [row for row in flows if row["what"] != "loss"]
     drawn: dict[str, alt.TopLevelMixin] = {}
+    lines = partial(seed_curves, column="gate", x="time", x_title="training time τ")
+    parameters: dict[str, Any] = {"group": "what", "colour": "what", "colours": COLOURS, "scale": alt.Scale(zero=False)}
     for name, until in (("uniform", 2.0), ("reversed", 1.0)):
-        drawn[name] = panels(
-            [row for row in table if row["start"] == name and row["time"] <= until],
-            column="gate",
-            layer=curves(
-                x="time",
-                y="value",
-                group="what",
-                colour="what",
-                colours=COLOURS,
-                x_title="training time τ",
-                y_title="parameter",
-                scale=alt.Scale(zero=False),
-            ),
-            title=f"Parameters from the {name} start",
-        )
-    drawn["around"] = panels(
-        around_threshold(),
-        column="gate",
-        layer=curves(
-            x="time",
-            y="p",
-            group="margin",
-            colour="fate",
-            colours=CONTRAST,
-            x_title="training time τ",
-            y_title="p",
-            scale=alt.Scale(domain=[-1, 1], clamp=True),
-        ),
-        title="p from 0.5, for beta1 - beta0 between -1.4 and 0",
-    )
-    drawn["threshold"] = dots(
-        thresholds,
-        x=alt.X("p:Q", title="p at the start"),
-        y=alt.Y("measured:Q", title="threshold in beta1 - beta0"),
-        title="Below it the unbounded p never comes back",
-    )
-    drawn["returns"] = dots(
-        [row for row in returns if row["back_at"] is not None and row["margin"] in MARGINS],
-        x=alt.X("margin:Q", title="beta1 - beta0 at the start"),
-        y=alt.Y("back_at:Q", title="time until p is back at 0.5", scale=alt.Scale(type="log")),
-        title="When p comes back",
-    )
+        rows = [row for row in flows if row["start"] == name and row["time"] <= until and row["what"] != "loss"]
+        drawn[name] = lines(rows, "value", "parameter", f"Parameters from the {name} start", **parameters)
+    title, fate = "p from 0.5, for beta1 - beta0 between -1.4 and 0", alt.Scale(domain=[-1, 1], clamp=True)
+    drawn["around"] = lines(around_threshold(), "p", "p", title, group="margin", colour="fate", scale=fate)
+    x, y = alt.X("p:Q", title="p at the start"), alt.Y("measured:Q", title="threshold in beta1 - beta0")
+    drawn["threshold"] = dots(thresholds, x, y, "Below it the unbounded p never comes back")
+    back = [row for row in returns if row["back_at"] is not None and row["margin"] in MARGINS]
+    x = alt.X("margin:Q", title="beta1 - beta0 at the start")
+    y = alt.Y("back_at:Q", title="time until p is back at 0.5", scale=alt.Scale(type="log"))
+    drawn["returns"] = dots(back, x, y, "When p comes back")
     return drawn
 
 
@@ -344,21 +314,7 @@ def around_threshold() -> Table:
     return table
 
 
-def dots(rows: Table, *, x: alt.X, y: alt.Y, title: str) -> alt.Chart:
+def dots(rows: Table, x: alt.X, y: alt.Y, title: str) -> alt.TopLevelMixin:
     """Points joined by lines, a colour for each gate."""
-    chart: alt.Chart = (
-        alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
-        .mark_line(point=True, strokeWidth=1)
-        .encode(
-            x=x,
-            y=y,
-            color=alt.Color(
-                "gate:N",
-                title=None,
-                scale=alt.Scale(domain=list(GATES), range=list(COLOURS)),
-                legend=alt.Legend(orient="top"),
-            ),
-        )
-        .properties(**SIZE, title=titled(title))
-    )
-    return chart
+    lines = alt.Chart(inline(rows)).mark_line(point=True, strokeWidth=1)
+    return headed(lines.encode(x=x, y=y, color=hue("gate", domain=GATES)), title, **SIZE)

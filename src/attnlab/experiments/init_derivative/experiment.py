@@ -24,10 +24,10 @@ from attnlab.experiments.init_derivative.proxy_starts import (
 )
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Table, claim
-from attnlab.lab.outcomes import Runs
+from attnlab.lab.outcomes import Runs, mean
 from attnlab.lab.rules import between
 from attnlab.models.proxy import Optimiser
-from attnlab.pages.charts import COLOURS, CONTRAST, INK, SIZE, curves, panels
+from attnlab.pages.charts import COLOURS, SIZE, curves, headed, inline, panels
 from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.theory.initial_derivative import proxy_table
 
@@ -216,10 +216,10 @@ def error_table(starts: Sequence[RandomStart]) -> Table:
                 "corpus": corpus,
                 "size": size,
                 "seeds": len(group),
-                "distance": float(np.mean([one.logits for one in group])),
+                "distance": mean(one.logits for one in group),
                 "expected": group[0].expected,
-                "relative": float(np.mean([one.logits / limit for one in group])) if limit else None,
-                "factor": float(np.mean([one.factor for one in group if one.factor is not None])) if limit else None,
+                "relative": mean(one.logits / limit for one in group) if limit else None,
+                "factor": mean(one.factor for one in group) if limit else None,
             }
         )
     return table
@@ -266,29 +266,18 @@ def span_table(ranks: Table) -> Table:
 
 def figures(errors: Table, rankings: Table) -> Figures:
     """Error against d, and rankings through training."""
-    base = alt.Chart(alt.InlineData(values=[dict(row) for row in errors])).encode(
-        x=alt.X("size:Q", title="d", scale=alt.Scale(type="log")),
-        color=alt.Color("corpus:N", title=None, scale=alt.Scale(range=list(COLOURS))),
-    )
-    axis = alt.Y("distance:Q", title="distance to 2(C - row mean)", scale=alt.Scale(type="log"))
+    log = alt.Scale(type="log")
+    colour = alt.Color("corpus:N", title=None, scale=alt.Scale(range=list(COLOURS)))
+    base = alt.Chart(inline(errors)).encode(x=alt.X("size:Q", title="d", scale=log), color=colour)
+    axis = alt.Y("distance:Q", title="distance to 2(C - row mean)", scale=log)
     error = alt.layer(base.mark_point(filled=True).encode(y=axis), base.mark_line(strokeWidth=1).encode(y="expected:Q"))
-    error = error.properties(
-        **SIZE,
-        title=alt.TitleParams("Logits' derivative (points) and what is expected (lines)", anchor="start", color=INK),
+    rows = [{**row, "step": row["step"] + 1, "run": f"{row['optimiser']} {row['seed']}"} for row in rankings]
+    scale = alt.Scale(domain=[-0.2, 1])
+    lines = curves(
+        y="correlation", y_title="rank correlation of θ with C", group="run", colour="optimiser", scale=scale
     )
-    ranked = panels(
-        [{**row, "step": row["step"] + 1, "run": f"{row['optimiser']} {row['seed']}"} for row in rankings],
-        column="corpus",
-        layer=curves(
-            x="step",
-            y="correlation",
-            group="run",
-            colour="optimiser",
-            colours=CONTRAST,
-            x_title="updates + 1",
-            y_title="rank correlation of θ with C",
-            scale=alt.Scale(domain=[-0.2, 1]),
-        ).encode(x=alt.X("step:Q", title="updates + 1", scale=alt.Scale(type="log"))),
-        title="How well C predicts θ's ranking",
-    )
-    return {"error": error, "rankings": ranked}
+    lines = lines.encode(x=alt.X("step:Q", title="updates + 1", scale=log))
+    return {
+        "error": headed(error, "Logits' derivative (points) and what is expected (lines)", **SIZE),
+        "rankings": panels(rows, column="corpus", layer=lines, title="How well C predicts θ's ranking"),
+    }

@@ -20,7 +20,7 @@ from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, median, rate_of, rates_in_words
 from attnlab.lab.rules import LEAST, all_of, as_good_as, higher, missing, none_of, of_rate
-from attnlab.pages.charts import COLOURS, INK, SIZE, curves, headed, hue, inline, panels, rounded, shares
+from attnlab.pages.charts import COLOURS, INK, SIZE, curves, hue, panels, rounded, shares
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.stats.bootstrap import bootstrap_difference, bootstrap_interval
@@ -354,11 +354,9 @@ def failures_by_heads(rows: Table, titles: Mapping[str, str]) -> alt.TopLevelMix
         base.mark_line(color=COLOURS[1]).encode(y="fitted:Q"),
         base.mark_rule(color=COLOURS[0]).encode(y="low:Q", y2="high:Q"),
         points.encode(y="rate:Q", tooltip=["heads:Q", "failed:Q", "runs:Q", "fitted:Q"]),
-        data=inline(shown),
     )
-    column = alt.Column("variant:N", title=None, header=alt.Header(labelFontSize=12))
     title = "Failures within 200 updates (points) and the law q^K (line)"
-    return headed(layers.properties(**SIZE).facet(column=column), title)
+    return panels(shown, column="variant", layer=layers.properties(**SIZE), title=title)
 
 
 def heads_alone(rows: Table) -> alt.TopLevelMixin:

@@ -19,8 +19,8 @@ from attnlab.experiments.optimal_attention.real import agreement_rows, bleu_row,
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
 from attnlab.lab.outcomes import Runs
-from attnlab.lab.rules import Estimate, as_good_as, far_exceeds, lower
-from attnlab.pages.charts import COLOURS, SIZE, titled
+from attnlab.lab.rules import Estimate, as_good_as, far_exceeds, low_high, lower
+from attnlab.pages.charts import COLOURS, SIZE, headed, inline
 from attnlab.probes.optimal_attention import (
     attention_loss,
     lexical_beta,
@@ -275,16 +275,12 @@ def summarise(rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
     n = len(measured)
     little = sum(row["weight"] < LITTLE for row in measured)
     first = sum(row["first"] for row in measured)
-    little_low, little_high = wilson(little, n)
-    first_low, first_high = wilson(first, n)
     return {
         "draws": n,
         "nothing": little / n,
-        "nothing_low": little_low,
-        "nothing_high": little_high,
+        **low_high(wilson(little, n), "nothing_"),
         "first": first / n,
-        "first_low": first_low,
-        "first_high": first_high,
+        **low_high(wilson(first, n), "first_"),
         "one_position": sum(row["positions"] == 1 for row in measured) / n,
         "mean_positions": sum(row["positions"] for row in measured) / n,
         "mean_gain": sum(row["gain"] for row in measured) / n,
@@ -303,10 +299,5 @@ def rate_chart(random: Table) -> alt.TopLevelMixin:
         y=alt.Y("nothing:Q", title="largest β gets less than 1 %", axis=alt.Axis(format="%"))
     )
     bars = base.mark_rule(strokeWidth=1).encode(y=alt.Y("nothing_low:Q", title=""), y2="nothing_high:Q")
-    chart: alt.TopLevelMixin = (
-        alt.layer(bars, rate, data=alt.InlineData(values=[dict(row) for row in random]))
-        .properties(**SIZE)
-        .facet(column=alt.Column("length:N", title="positions"))
-        .properties(title=titled("Random logits"))
-    )
-    return chart
+    layers = alt.layer(bars, rate, data=inline(random)).properties(**SIZE)
+    return headed(layers.facet(column=alt.Column("length:N", title="positions")), "Random logits")

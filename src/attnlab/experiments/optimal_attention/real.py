@@ -1,7 +1,7 @@
 """Optimal attention of a trained translator: its linear variant (P3 A.1) on Multi30k.
 
-With the read-out softmax(W (c + d)) the logits of attention alpha are sum_l alpha_l gamma_l + gamma_s, where gamma_l is W
-c_l of the projected state c_l, and gamma_s is W d_t. So the attention of least loss can be found word by word.
+With the read-out softmax(W (c + d)) the logits of attention alpha are sum_l alpha_l gamma_l + gamma_s. gamma_l is W c_l
+of the projected state c_l, and gamma_s is W d_t. So the attention of least loss can be found word by word.
 """
 
 from collections.abc import Iterator

@@ -4,7 +4,7 @@ Beside the roles of `attnlab.lab.corpus_runs`: in *frozen* runs attention alone 
 random as it began (A.6); the *proxy* sees bags of words (2.3).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -140,9 +140,9 @@ def corpora_at_hand(names: Sequence[str]) -> list[str]:
 class TextRuns(CorpusRuns):
     """Finished runs on labelled texts: a field has a row for each text."""
 
-    def __init__(self, corpus: str, preset: Preset, runs: Runs, label: str = "") -> None:
+    def __init__(self, corpus: str, preset: Preset, runs: Runs, label: str = "", texts: int | None = None) -> None:
         super().__init__(label or corpus, runs)
-        self.name, self.corpus, self._texts = corpus, reading.corpus_of(corpus), SIZES[preset].texts
+        self.name, self.corpus, self._texts = corpus, reading.corpus_of(corpus), texts or SIZES[preset].texts
 
     @cached_property
     def texts(self) -> dict[str, Bags]:
@@ -156,18 +156,17 @@ class TextRuns(CorpusRuns):
         return self.texts[split].lengths.numpy()
 
     def delta(self, run: Trained, step: int, split: str) -> ScoreField:
-        assert step == best_step(run)  # the only weights that are kept
-        return influence(self.model(run), self.texts[split])
+        return influence(self.model(run, step), self.texts[split])
 
-    def model(self, run: Trained) -> Classifier:
-        """A reference run's network with its weights at the best evaluation."""
+    def model(self, run: Trained, step: int | None = None) -> Classifier:
+        """A run's network with its weights at a step, by default at the best evaluation: a reference run keeps them."""
         assert run.run is not None
         spec = RunSpec.model_validate(run.run.spec())
         assert isinstance(spec.model, ClassifierSpec)
         # Word vectors are where it began, not what it learned, so their file is not needed.
         from_random = spec.model.model_copy(update={"vectors": None})
         network = from_random.build(self.corpus.words, len(self.corpus.classes), spec.init_seed)
-        tensors = run.run.load(best_step(run)).tensors
+        tensors = run.run.load(best_step(run) if step is None else step).tensors
         network.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
         return network
 
@@ -229,15 +228,8 @@ class TextExperiment(Experiment):
         """Its settings, references first: they are what everything is compared with."""
         return [text_setting(order.row, role, order.preset) for role in self.roles]
 
-    def jobs(self, order: Order) -> list[Job]:
-        settings = self.settings_for(order)
-        return [setting.job(seed, order.preset) for setting in settings for seed in setting.seeds_at(order)]
-
-    def outcomes(self, order: Order, done: Mapping[str, Trained]) -> Iterator[Outcome]:
-        for setting in self.settings_for(order):
-            for seed in setting.seeds_at(order):
-                spec = setting.spec(seed)
-                yield Outcome(setting.name, seed, done[spec.id], spec)
+    def asked(self, order: Order) -> list[tuple[Setting, int]]:
+        return [(setting, seed) for setting in self.settings_for(order) for seed in setting.seeds_at(order)]
 
     def measure(self, runs: Runs) -> None:
         self.texts = TextRuns(self.order.row, self.order.preset, runs)

@@ -5,6 +5,7 @@ fall together at first, where the classifier points the wrong way.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import altair as alt
@@ -14,7 +15,7 @@ from attnlab.experiments.topics.runs import CLASSIFIERS, TopicExperiment, settin
 from attnlab.families.topics.course import TopicCourse, compare, curve_table, ranges
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Figures, Setting, Table, claim
-from attnlab.pages.charts import COLOURS, curves, panels
+from attnlab.pages.charts import COLOURS, seed_curves
 from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.stats.rates import wilson
 
@@ -212,31 +213,19 @@ def figures(courses: Sequence[TopicCourse]) -> Figures:
         {**row, "classifier": row["setting"][:2], "variant": VARIANTS[row["setting"][3:]], "line": f"{row['seed']}"}
         for row in curve_table(courses, ("loss",), every=100)
     ]
-    lines: dict[str, Any] = {"x": "step", "group": "line", "colour": "variant", "colours": COLOURS, "x_title": "epochs"}
-    drawn: dict[str, alt.TopLevelMixin] = {
-        name: panels(
-            table,
-            column="classifier",
-            layer=curves(y=name, y_title=title, scale=scale, **lines),
-            title=f"{title.capitalize()} with keys or embeddings frozen, and with both trained",
-        )
-        for name, title, scale in (
-            ("loss", "training loss", alt.Scale(type="log")),
-            ("score", "mean score of topic words", alt.Scale(zero=True)),
-            ("norm", "mean ‖q‖ · norm of topic words", alt.Scale(zero=True)),
-        )
+    lines = partial(seed_curves, x_title="epochs")
+    by_variant = partial(lines, table, column="classifier", group="line", colour="variant", colours=COLOURS)
+    from_zero, frozen = alt.Scale(zero=True), "with keys or embeddings frozen, and with both trained"
+    measures = {
+        "loss": ("training loss", alt.Scale(type="log")),
+        "score": ("mean score of topic words", from_zero),
+        "norm": ("mean ‖q‖ · norm of topic words", from_zero),
     }
-    drawn["suppression"] = panels(
-        early_words([course for course in courses if course.setting == "TC"]),
-        column="measure",
-        layer=curves(
-            x="step",
-            y="change",
-            group="word",
-            x_title="epochs",
-            y_title="change since the start",
-            scale=alt.Scale(zero=True),
-        ),
-        title="Topic words under TC, both trained, in the first tenth of training",
-    )
+    drawn: dict[str, alt.TopLevelMixin] = {
+        name: by_variant(name, y_title, f"{y_title.capitalize()} {frozen}", scale=scale)
+        for name, (y_title, scale) in measures.items()
+    }
+    rows = early_words([course for course in courses if course.setting == "TC"])
+    change, title = "change since the start", "Topic words under TC, both trained, in the first tenth of training"
+    drawn["suppression"] = lines(rows, "change", change, title, column="measure", group="word", scale=from_zero)
     return drawn

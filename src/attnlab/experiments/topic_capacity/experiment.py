@@ -12,9 +12,9 @@ from attnlab.families.topics.course import TopicCourse, curve_table, ranges
 from attnlab.families.topics.spec import TopicModelSpec
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Figures, Table, claim
-from attnlab.lab.outcomes import Outcome
-from attnlab.lab.rules import above
-from attnlab.pages.charts import curves, panels, seed_dots
+from attnlab.lab.outcomes import Outcome, mean
+from attnlab.lab.rules import above, low_high
+from attnlab.pages.charts import seed_curves, seed_dots
 from attnlab.stats.bootstrap import bootstrap_interval
 
 # --- settings
@@ -76,19 +76,17 @@ class TopicCapacity(TopicExperiment):
             model = MODELS[name]
             reached = [score for course in group if (score := score_at(course)) is not None]
             final = [course.final_score() for course in group]
-            low, high = bootstrap_interval(final) or (None, None)
             table.append(
                 {
                     "setting": name,
                     "hidden": " ".join(map(str, model.hidden)) if model.classifier == "layers" else "",
                     "seeds": len(group),
                     "final_score": float(np.mean(final)),
-                    "low": low,
-                    "high": high,
-                    "final_weight": float(np.mean([course.end("weight_mean") for course in group])),
-                    "final_loss": float(np.mean([course.end("loss") for course in group])),
+                    **low_high(bootstrap_interval(final)),
+                    "final_weight": mean(course.end("weight_mean") for course in group),
+                    "final_loss": mean(course.end("loss") for course in group),
                     "reached_loss_0.1": len(reached),
-                    "score_at_loss_0.1": float(np.mean(reached)) if reached else None,
+                    "score_at_loss_0.1": mean(reached),
                 }
             )
         return table
@@ -100,29 +98,18 @@ class TopicCapacity(TopicExperiment):
             for when, score in (("at the end", course.final_score()), ("at loss 0.1", score_at(course)))
             if score is not None
         ]
+        what, title = "mean score of topic words", "Score of topic words through training"
+        curves = curve_table(self.all_courses(), ("loss",), every=50)
         return {
             "capacity": seed_dots(
                 rows,
-                x=alt.X("score:Q", title="mean score of topic words"),
-                y="setting",
+                x=alt.X("score:Q", title=what),
                 colour="when",
                 title="Score by classifier, every seed",
                 height=220,
                 order=list(MODELS),
             ),
-            "score": panels(
-                curve_table(self.all_courses(), ("loss",), every=50),
-                column="setting",
-                layer=curves(
-                    x="step",
-                    y="score",
-                    group="seed",
-                    x_title="epochs",
-                    y_title="mean score of topic words",
-                    scale=alt.Scale(zero=True),
-                ),
-                title="Score of topic words through training",
-            ),
+            "score": seed_curves(curves, "score", what, title, x_title="epochs", scale=alt.Scale(zero=True)),
         }
 
     def summary(self) -> str:

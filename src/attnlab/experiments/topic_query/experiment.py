@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import altair as alt
-import numpy as np
 
 from attnlab.experiments.topics.runs import CLASSIFIERS, EPOCHS, FC, TC, TopicExperiment, below_bound, setting
 from attnlab.families.topics.course import path_table
 from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Figures, Table, claim
-from attnlab.pages.charts import COLOURS, INK, SIZE, seed_dots, titled
+from attnlab.lab.outcomes import mean
+from attnlab.lab.rules import low_high
+from attnlab.pages.charts import COLOURS, INK, SIZE, panels, seed_dots
 from attnlab.stats.bootstrap import bootstrap_interval
 
 # --- settings
@@ -76,24 +77,21 @@ class TopicQuery(TopicExperiment):
         table = []
         for name, group in self.courses.items():
             largest = [value for course in group if (value := course.largest_deviation()) is not None]
-            median = [value for course in group if (value := course.median_deviation()) is not None]
             seen = [course for course in group if course.final_score() > 0.05]
             excess = [float((course.words("norm")[-1] / course.identity()[-1]).mean() - 1) for course in seen]
-            low, high = (bootstrap_interval(largest) if largest else None) or (None, None)
             table.append(
                 {
                     "setting": name,
                     "seeds": len(group),
                     "seen": len(largest),
-                    "largest_deviation": float(np.mean(largest)) if largest else None,
-                    "low": low,
-                    "high": high,
+                    "largest_deviation": mean(largest),
+                    **low_high(bootstrap_interval(largest) if largest else None),
                     "worst_seed": max(largest, default=None),
-                    "median_deviation": float(np.mean(median)) if median else None,
-                    "final_excess": float(np.mean(excess)) if excess else None,
-                    "final_score": float(np.mean([course.final_score() for course in group])),
-                    "final_loss": float(np.mean([course.end("loss") for course in group])),
-                    "query_norm_growth": float(np.mean([c.end("query_norm") / c.query_norm for c in group])),
+                    "median_deviation": mean(course.median_deviation() for course in group),
+                    "final_excess": mean(excess),
+                    "final_score": mean(course.final_score() for course in group),
+                    "final_loss": mean(course.end("loss") for course in group),
+                    "query_norm_growth": mean(course.end("query_norm") / course.query_norm for course in group),
                 }
             )
         return table
@@ -109,7 +107,6 @@ class TopicQuery(TopicExperiment):
         dots = seed_dots(
             rows,
             x=alt.X("deviation:Q", title="relative deviation from the identity", scale=alt.Scale(type="log")),
-            y="setting",
             colour="what",
             title="How far norms deviate from the identity, every seed",
             height=320,
@@ -121,15 +118,9 @@ class TopicQuery(TopicExperiment):
         )
         curve = alt.Chart().mark_line(strokeWidth=1, color=INK, strokeDash=[4, 3])
         curve = curve.encode(x="score:Q", y="identity:Q", detail="word:N", order="step:Q")
-        paths = path_table(self.all_courses(1), every=200)
-        grid = (
-            alt.layer(words, curve, data=alt.InlineData(values=paths))
-            .properties(**SIZE)
-            .facet(facet=alt.Facet("setting:N", title=None, sort=order), columns=4)
-            .resolve_scale(x="independent", y="independent")
-            .properties(title=titled("Topic words of seed 0; dashed: the identity"))
-        )
-        return {"deviations": dots, "paths": grid}
+        paths, title = path_table(self.all_courses(1), every=200), "Topic words of seed 0; dashed: the identity"
+        grid = panels(paths, layer=alt.layer(words, curve).properties(**SIZE), title=title)
+        return {"deviations": dots, "paths": grid.resolve_scale(x="independent", y="independent")}
 
     def summary(self) -> str:
         return " ".join(

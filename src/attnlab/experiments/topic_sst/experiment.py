@@ -6,7 +6,7 @@ delta(w) = |n_pos - n_neg| / (n_pos + n_neg), over the training sentences of eac
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import altair as alt
@@ -21,7 +21,7 @@ from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import higher, lower, missing
-from attnlab.pages.charts import COLOURS, INK, SIZE, curves, panels, titled
+from attnlab.pages.charts import COLOURS, INK, SIZE, panels, seed_curves
 from attnlab.protocols import Row
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -298,7 +298,6 @@ def sentence_table(name: str, words: WordCourse) -> Table:
 
 def figures(identity: Table, purity: Table, sentence: Table) -> Figures:
     """Where words end beside the identity; purity and frequency of top words; the traced sentence."""
-    order = list(dict.fromkeys(row["setting"] for row in identity))
     words = alt.Chart().mark_circle(size=30, opacity=0.6, color=COLOURS[0])
     words = words.encode(
         x=alt.X("score:Q", title="final score"),
@@ -306,36 +305,16 @@ def figures(identity: Table, purity: Table, sentence: Table) -> Figures:
         tooltip=["word:N", "sentences:Q"],
     )
     crosses = alt.Chart().mark_point(size=12, color=INK, shape="cross").encode(x="score:Q", y="identity:Q")
-    lines: dict[str, Any] = {"x": "step", "group": "sentences_of", "colour": "sentences_of", "colours": COLOURS}
+    title = "The 100 words of largest score; crosses: the identity"
+    lines = partial(seed_curves, x_title="epochs")
+    tops: dict[str, Any] = {"group": "sentences_of", "colour": "sentences_of", "colours": COLOURS}
+    seen, often = "Purity of the words attended to", "Frequency of the words attended to"
+    followed, in_sentence = "A pure and a frequent word of one sentence", "weight in the sentence"
     return {
-        "identity": alt.layer(words, crosses, data=alt.InlineData(values=[dict(row) for row in identity]))
-        .properties(**SIZE)
-        .facet(facet=alt.Facet("setting:N", title=None, sort=order), columns=4)
-        .properties(title=titled("The 100 words of largest score; crosses: the identity")),
-        "purity": panels(
-            purity,
-            column="setting",
-            layer=curves(y="purity", x_title="epochs", y_title="mean purity of the top word", **lines),
-            title="Purity of the words attended to",
+        "identity": panels(identity, layer=alt.layer(words, crosses).properties(**SIZE), title=title),
+        "purity": lines(purity, "purity", "mean purity of the top word", seen, **tops),
+        "frequency": lines(
+            purity, "frequency", "mean sentences with the top word", often, scale=alt.Scale(zero=True), **tops
         ),
-        "frequency": panels(
-            purity,
-            column="setting",
-            layer=curves(
-                y="frequency",
-                x_title="epochs",
-                y_title="mean sentences with the top word",
-                scale=alt.Scale(zero=True),
-                **lines,
-            ),
-            title="Frequency of the words attended to",
-        ),
-        "sentence": panels(
-            sentence,
-            column="setting",
-            layer=curves(
-                x="step", y="weight", group="word", colour="word", x_title="epochs", y_title="weight in the sentence"
-            ),
-            title="A pure and a frequent word of one sentence",
-        ),
+        "sentence": lines(sentence, "weight", in_sentence, followed, group="word", colour="word"),
     }

@@ -5,6 +5,7 @@ trained with a fixed linear (FC), a trained linear (TC) and a two-layer (TL) rea
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import altair as alt
@@ -16,7 +17,7 @@ from attnlab.families.topics.problem import QUANTILES
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Figures, Order, Table, claim
 from attnlab.lab.rules import missing
-from attnlab.pages.charts import COLOURS, INK, SIZE, curves, panels, titled
+from attnlab.pages.charts import COLOURS, INK, SIZE, headed, hue, inline, panels, rounded, seed_curves
 from attnlab.runs.engine import Job
 from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.stats.rates import wilson
@@ -241,7 +242,7 @@ def in_words(name: str, group: Sequence[TopicCourse]) -> str:
 def figures(courses: Sequence[TopicCourse]) -> Figures:
     """Paths beside the identity's curve (also as a chart to step through), losses, shares, final distributions."""
     thinned = curve_table(courses, ("loss", "share", "weight_mean", "probe_mean"), every=50)
-    lines: dict[str, Any] = {"x": "step", "group": "seed", "x_title": "epochs"}
+    lines = partial(seed_curves, x_title="epochs")
     knowledge = [
         {"setting": row["setting"], "seed": row["seed"], "step": row["step"], "what": what, "value": row[key]}
         for row in thinned
@@ -250,46 +251,26 @@ def figures(courses: Sequence[TopicCourse]) -> Figures:
     return {
         "identity": identity_chart(path_table(courses, every=200)),
         "walk": walk_chart(path_table([course for course in courses if course.seed == 0], every=100)),
-        "loss": panels(
-            thinned,
-            column="setting",
-            layer=curves(y="loss", y_title="training loss", scale=alt.Scale(type="log"), **lines),
-            title="Training loss of every seed",
-        ),
-        "share": panels(
-            thinned,
-            column="setting",
-            layer=curves(y="share", y_title="topic word's share of the context vector", **lines),
-            title="How the topic word stands out",
-        ),
-        "knowledge": panels(
-            knowledge,
-            column="setting",
-            layer=curves(y="value", y_title="mean at the topic word", colour="what", **lines),
-            title="What the topic word's embedding knows, and the attention it gets",
-        ),
+        "loss": lines(thinned, "loss", "training loss", "Training loss of every seed", scale=alt.Scale(type="log")),
+        "share": lines(thinned, "share", "topic word's share of the context vector", "How the topic word stands out"),
+        "knowledge": lines(knowledge, "value", "mean at the topic word", KNOWLEDGE, colour="what"),
         "distributions": distribution_chart(distribution_table(courses)),
     }
 
 
 SCORE = alt.X("score:Q", title="score")
 NORM_TITLE = "‖q‖ · norm of the embedding"
+KNOWLEDGE = "What the topic word's embedding knows, and the attention it gets"
 
 
 def identity_chart(rows: Table) -> alt.TopLevelMixin:
     """Every topic word's path, and the identity as a dashed line; one panel for each classifier."""
-    order = list(dict.fromkeys(row["setting"] for row in rows))
     words = alt.Chart().mark_line(strokeWidth=2.5, opacity=0.35, color=COLOURS[0])
     words = words.encode(x=SCORE, y=alt.Y("norm:Q", title=NORM_TITLE), detail="word:N")
     curve = alt.Chart().mark_line(strokeWidth=1, color=INK, strokeDash=[4, 3])
     curve = curve.encode(x="score:Q", y="identity:Q", order="score:Q")
-    chart: alt.TopLevelMixin = (
-        alt.layer(words, curve, data=_data(rows))
-        .properties(**SIZE)
-        .facet(column=alt.Column("setting:N", title=None, sort=order, header=alt.Header(labelFontSize=12)))
-        .properties(title=titled("Every topic word of every seed; dashed: the identity"))
-    )
-    return chart
+    layers = alt.layer(words, curve).properties(**SIZE)
+    return panels(rows, layer=layers, title="Every topic word of every seed; dashed: the identity")
 
 
 def walk_chart(rows: Table) -> alt.TopLevelMixin:
@@ -302,47 +283,31 @@ def walk_chart(rows: Table) -> alt.TopLevelMixin:
     )
     parts = []
     for name in dict.fromkeys(row["setting"] for row in rows):
-        base = alt.Chart(_data([row for row in rows if row["setting"] == name])).properties(title=name, **SIZE)
+        base = alt.Chart(inline([row for row in rows if row["setting"] == name])).properties(title=name, **SIZE)
         curve = base.mark_line(color=INK, strokeWidth=1, strokeDash=[4, 3])
         curve = curve.encode(x=SCORE, y=alt.Y("identity:Q", title=NORM_TITLE), order="score:Q")
         words = base.mark_circle(size=70, color=COLOURS[0]).encode(
             x=SCORE,
             y=alt.Y("norm:Q", title=NORM_TITLE),
-            tooltip=["word:N", "step:Q", alt.Tooltip("score:Q", format=".3f"), alt.Tooltip("norm:Q", format=".3f")],
+            tooltip=["word:N", "step:Q", rounded("score"), rounded("norm")],
         )
         parts.append(curve + words.transform_filter("datum.step == epoch"))
-    chart: alt.TopLevelMixin = (
-        alt.hconcat(*parts)
-        .add_params(slider)
-        .properties(title=titled("Topic words of seed 0 on their way along the identity's curve"))
-    )
-    return chart
+    title = "Topic words of seed 0 on their way along the identity's curve"
+    return headed(alt.hconcat(*parts).add_params(slider), title)
 
 
 def distribution_chart(rows: Table) -> alt.TopLevelMixin:
     """Final scores and norms as cumulative curves: non-topic words near 0, topic words far out."""
-    chart: alt.TopLevelMixin = (
-        alt.Chart(_data([{**row, "line": f"{row['words']} {row['seed']}"} for row in rows]))
-        .mark_line(opacity=0.7, strokeWidth=1.3)
-        .encode(
-            x=alt.X("value:Q", title=None),
-            y=alt.Y("percentile:Q", title="percentile of words"),
-            order="percentile:Q",
-            detail="line:N",
-            color=alt.Color(
-                "words:N", title=None, scale=alt.Scale(range=list(COLOURS)), legend=alt.Legend(orient="top")
-            ),
-        )
-        .properties(**SIZE)
-        .facet(
-            column=alt.Column("setting:N", title=None, sort=["FC", "TC", "TL"]),
-            row=alt.Row("measure:N", title=None, sort=["score", "norm"]),
-        )
-        .resolve_scale(x="independent")
-        .properties(title=titled("Words at the end: score, and ‖q‖ · norm"))
+    lines = alt.Chart(inline([{**row, "line": f"{row['words']} {row['seed']}"} for row in rows]))
+    lines = lines.mark_line(opacity=0.7, strokeWidth=1.3).encode(
+        x=alt.X("value:Q", title=None),
+        y=alt.Y("percentile:Q", title="percentile of words"),
+        order="percentile:Q",
+        detail="line:N",
+        color=hue("words"),
     )
-    return chart
-
-
-def _data(rows: Table) -> alt.InlineData:
-    return alt.InlineData(values=[dict(row) for row in rows])
+    grid = lines.properties(**SIZE).facet(
+        column=alt.Column("setting:N", title=None, sort=["FC", "TC", "TL"]),
+        row=alt.Row("measure:N", title=None, sort=["score", "norm"]),
+    )
+    return headed(grid.resolve_scale(x="independent"), "Words at the end: score, and ‖q‖ · norm")

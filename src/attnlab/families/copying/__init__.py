@@ -4,12 +4,14 @@ from attnlab.families.base import check_attention, check_batch
 from attnlab.families.copying import spec as specs
 from attnlab.families.copying.early_verdict import EarlyVerdict
 from attnlab.families.copying.early_verdict import stop_rule as stop_rule
+from attnlab.families.copying.spec import check_deception as check_deception
 from attnlab.families.copying.spec import check_remedy as check_remedy
 from attnlab.protocols import Problem, RunSettings
 
 TASKS = (specs.CopyingSpec, specs.OwnTaskSpec)
 MODELS = (specs.Seq2SeqSpec, specs.PairProxySpec)
 REMEDIES = specs.REMEDIES
+DECEPTIONS = specs.DECEPTIONS
 STOP_RULES = (EarlyVerdict,)
 FITS = {"copying": ("seq2seq", "pair-proxy"), "own": ("seq2seq",)}
 NUMERICS = {"seq2seq": 1, "pair-proxy": 1}

@@ -8,7 +8,8 @@ from attnlab.data.batch import PairBatch, PairTask
 from attnlab.families.base import BaseProblem
 from attnlab.families.copying.metrics import pair_metrics
 from attnlab.families.copying.remedies import before_update, begin, make_alignment_loss, task_at
-from attnlab.families.copying.spec import CopyingSpec, OwnTaskSpec, Seq2SeqSpec
+from attnlab.families.copying.spec import CopyingSpec, OffPositionSpec, OwnTaskSpec, Seq2SeqSpec
+from attnlab.models.deception import hidden_mass_penalty
 from attnlab.models.seq2seq import Prediction, Seq2Seq
 from attnlab.models.trained import choose_trained
 from attnlab.protocols import Optimiser, Row, RunSettings
@@ -41,6 +42,8 @@ class PairProblem(BaseProblem):
         dropout = torch_generator(self.spec.data_seed, "dropout", step) if self.dropout else None
         prediction: Prediction = self.model(batch.source, batch.previous, generator=dropout)
         loss = functional.nll_loss(prediction.log_probabilities.flatten(0, 1), batch.target.flatten())
+        if isinstance(self.spec.deception, OffPositionSpec):
+            return loss + self.spec.deception.weight * _penalty(prediction, batch, self.spec.deception.floor)
         return loss if self._alignment_loss is None else loss + self._alignment_loss(prediction.attention, batch)
 
     @torch.no_grad()
@@ -51,3 +54,10 @@ class PairProblem(BaseProblem):
 
     def _batch(self, task: PairTask, count: int, purpose: str, step: int) -> PairBatch:
         return task.batch(count, numpy_generator(self.spec.data_seed, purpose, step)).to(self.device)
+
+
+def _penalty(prediction: Prediction, batch: PairBatch, floor: float) -> Tensor:
+    """Mean over output words of -log(1 - alpha at the right position)."""
+    assert batch.position is not None  # copying knows it
+    at = batch.position.expand(prediction.alpha.shape[:2]).unsqueeze(-1)
+    return hidden_mass_penalty(prediction.alpha.gather(-1, at), floor).mean()

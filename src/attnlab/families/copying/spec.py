@@ -242,6 +242,26 @@ class MirroredReadoutSpec(Spec):
 REMEDIES = (WarmUpSpec, WarmStartSpec, AlignmentLossSpec, FreshAttentionSpec, MirroredReadoutSpec)
 
 
+class OffPositionSpec(Spec):
+    """Attention is kept away from the right input position (Pruthi et al. 2020): NLL - weight log(1 - m), m being its
+    attention (mean over heads), with the penalty bounded by ``floor`` (`attnlab.models.deception`).
+    """
+
+    kind: Literal["off-position"] = "off-position"
+    weight: Annotated[float, Field(ge=0, le=1e6)]
+    floor: Annotated[float, Field(gt=0, lt=1)] = 0.01
+
+
+DECEPTIONS = (OffPositionSpec,)
+
+
+def check_deception(spec: RunSettings) -> None:
+    """A ValueError where deception has no attention to move, or does not know where it should not be."""
+    model = spec.model
+    if not isinstance(spec.task, CopyingSpec) or not isinstance(model, Seq2SeqSpec) or model.attention != "learned":
+        raise ValueError("off-position needs the task copying and a model of kind seq2seq with learned attention")
+
+
 def check_remedy(spec: RunSettings) -> None:
     """A ValueError where a remedy has nothing to work on."""
     remedy, task, model = spec.remedy, spec.task, spec.model

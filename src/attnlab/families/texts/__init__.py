@@ -1,11 +1,14 @@
 """Labelled texts: an attention classifier (P3 2.4) and the bag-of-words proxy (P3 2.3) on a corpus."""
 
 from attnlab.families.base import check_attention
+from attnlab.families.texts.deception import DECEPTIONS as DECEPTIONS
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
+from attnlab.families.texts.stopping import NoImprovement
 from attnlab.protocols import Problem, RunSettings
 
 TASKS = (LabelledTextSpec,)
 MODELS = (ClassifierSpec, ProxySpec)
+STOP_RULES = (NoImprovement,)
 FITS = {"text": ("classifier", "proxy")}
 NUMERICS = {"classifier": 1, "proxy": 1}
 
@@ -20,3 +23,9 @@ def build(spec: RunSettings, device: str) -> Problem:
 def check(spec: RunSettings) -> None:
     """A ValueError where the settings of a run make no sense together."""
     check_attention(spec)
+
+
+def check_deception(spec: RunSettings) -> None:
+    """A ValueError where deception has no attention to move."""
+    if not isinstance(spec.model, ClassifierSpec) or spec.model.attention != "learned" or spec.train != "all":
+        raise ValueError("a deception needs a classifier with learned attention, all of which is trained")

@@ -1,5 +1,6 @@
 """Runs on labelled texts brought to life: the attention classifier of P3 2.4 and the bag-of-words proxy of P3 2.3."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from attnlab.data.batch import Bags, padded
 from attnlab.data.labelled_text import Corpus
 from attnlab.families.base import BaseProblem
 from attnlab.families.passes import rows_of_step, sample
+from attnlab.families.texts.deception import Twin, make_deception
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
 from attnlab.models.classifier import Classifier, log_probabilities
@@ -68,17 +70,29 @@ class ClassifierProblem(TextProblem):
         self.model: Classifier = spec.model.build(words, classes, spec.init_seed).to(device)
         choose_trained(self.model, self.model.score_parameters(), spec.train)
         self.uniform, self._fields = spec.model.attention == "uniform", None
+        self.deception = None
+        if spec.deception is not None:
+            original = spec.model.build(words, classes, spec.init_seed).to(device)
+            self.deception = make_deception(spec.deception, self.corpus, original)
+
+    def take_original(self, weights: Mapping[str, Tensor]) -> None:
+        """What this run's network is the twin of."""
+        assert isinstance(self.deception, Twin)
+        self.deception.take(weights)
 
     def loss(self, step: int) -> Tensor:
-        batch = padded(self.texts, self.rows(step))
+        batch = padded(self.texts, self.rows(step)).to(self.device)
         self.model.train()
-        seen = self.model(batch.tokens.to(self.device), batch.lengths.to(self.device))
-        loss: Tensor = functional.nll_loss(seen.log_probabilities, batch.labels.to(self.device))
+        seen = self.model(batch.tokens, batch.lengths)
+        if self.deception is not None:
+            return self.deception.loss(seen, batch)
+        loss: Tensor = functional.nll_loss(seen.log_probabilities, batch.labels)
         return loss
 
     def evaluate(self, step: int) -> Row:  # noqa: ARG002 (the texts are the same at every step)
         """``loss``, ``accuracy`` and ``entropy`` (attention's, as a share of its largest, log L) on the validation
-        texts, the same with ``train_`` on the training sample; keeps both splits' fields.
+        texts, the same with ``train_`` on the training sample; keeps both splits' fields. What a deceptive run says
+        beside them is in `attnlab.families.texts.deception`.
         """
         row: Row = {}
         columns: dict[str, list[Any]] = {"split": [], "alpha": [], "gamma": []}
@@ -86,6 +100,8 @@ class ClassifierProblem(TextProblem):
             texts = self.evaluated[split]
             fields = text_fields(self.model, texts)
             measured = {"loss": fields.loss, "accuracy": fields.accuracy, "entropy": relative_entropy(fields.alpha)}
+            if self.deception is not None:
+                measured |= self.deception.measure(split, texts, fields)
             row |= {name if split == "valid" else f"train_{name}": value for name, value in measured.items()}
             columns["split"].append(pa.array([split] * len(texts)).dictionary_encode())
             for name in ("alpha", "gamma"):

@@ -1,5 +1,6 @@
 """Specs of the texts family: a corpus of labelled texts, the classifier of P3 2.4, the bag-of-words proxy of P3 2.3."""
 
+from collections.abc import Mapping
 from hashlib import file_digest
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -9,18 +10,61 @@ from pydantic import Field
 
 from attnlab.data.altered import remove_keywords, shuffle_labels
 from attnlab.data.corpora import data_folder
-from attnlab.data.labelled_text import Corpus, load_corpus
+from attnlab.data.labelled_text import Corpus, keep_corpus, kept_corpus, load_corpus, load_file
+from attnlab.data.own_file import parse_groups
 from attnlab.data.tokens import VocabularyRule
 from attnlab.data.vectors import read_vectors
 from attnlab.errors import UsageError
+from attnlab.files import absolute_name, as_path
 from attnlab.models.classifier import Classifier, TextAttention, TextScore
 from attnlab.models.proxy import TextProxy
 from attnlab.models.recurrent import Cell
 from attnlab.records import Count, Record, Seed, Share, Spec
 
 
+class TextFile(Record):
+    """A file of labelled texts of the user's own, and what of it is meant: see `attnlab.data.labelled_text.load_file`.
+
+    ``groups``: pairs of a label and its class.
+    """
+
+    path: str
+    text: str = "text"
+    label: str = "label"
+    groups: tuple[tuple[str, str], ...] = ()
+    valid: str | None = None
+    longest: Count | None = None
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        *,
+        text: str = "text",
+        label: str = "label",
+        groups: str | Mapping[str, str] | None = None,
+        valid: Path | None = None,
+        longest: int | None = None,
+    ) -> Self:
+        """The record of a file, found again from whichever folder one is in."""
+        pairs = tuple((parse_groups(groups) or {}).items())
+        files = [None if one is None else absolute_name(one) for one in (path, valid)]
+        return cls(path=files[0], text=text, label=label, groups=pairs, valid=files[1], longest=longest)
+
+    def load(self) -> Corpus:
+        """The corpus, read from the file."""
+        return load_file(
+            Path(self.path),
+            text=self.text,
+            label=self.label,
+            groups=dict(self.groups) or None,
+            valid=None if self.valid is None else Path(self.valid),
+            longest=self.longest,
+        )
+
+
 class LabelledTextSpec(Spec):
-    """A corpus of labelled texts by name: see `attnlab.data.labelled_text.load_corpus`.
+    """A corpus of labelled texts by name: see `attnlab.data.labelled_text.load_corpus`; or a ``file`` of one's own.
 
     ``content``: what its texts are, in 16 digits; they alone are the task's part of a run's id, and a corpus with
     another content is refused.
@@ -36,6 +80,15 @@ class LabelledTextSpec(Spec):
     shuffled: Share = 0.0
     shuffle_seed: Seed = 0
     without_keywords: Annotated[int, Field(ge=0)] = 0
+    file: TextFile | None = None
+
+    @classmethod
+    def of_file(cls, path: str | Path, **settings: Any) -> Self:
+        """The record of a file that is there; ``settings``: those of `TextFile`. The corpus is kept by its content."""
+        file = TextFile.of(as_path(path, "A file of labelled texts"), **settings)
+        corpus = file.load()
+        keep_corpus(corpus)
+        return cls(corpus=corpus.name, content=corpus.content, file=file)
 
     def identity(self) -> dict[str, Any]:
         settings: dict[str, Any] = {"kind": self.kind, "content": self.content}
@@ -46,7 +99,10 @@ class LabelledTextSpec(Spec):
         return settings
 
     def build(self) -> Corpus:
-        corpus = load_corpus(self.corpus, vocabulary=self.vocabulary)
+        if self.file is None:
+            corpus = load_corpus(self.corpus, vocabulary=self.vocabulary)
+        else:
+            corpus = kept_corpus(self.content) or self.file.load()
         if corpus.content != self.content:
             raise UsageError(
                 f"The corpus {self.corpus} has changed: its content is {corpus.content}, and the run was planned for "
