@@ -11,20 +11,26 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.agreement.table_1 import COLUMNS, SEEDS_AGREE, Agreements, compare_runs
+from attnlab.experiments.agreement.table_1 import (
+    COLUMNS,
+    RISES,
+    SEEDS_AGREE,
+    SHAPED,
+    Agreements,
+    compare_runs,
+    estimates,
+)
 from attnlab.experiments.texts.corpora import TextExperiment, TextRuns
-from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.claims import Part
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
-from attnlab.lab.rules import far_exceeds, higher, low_high, missing, over_examples
+from attnlab.lab.rules import TAU_LEAST, Estimate, exceeds, far_exceeds, low_high, missing
 from attnlab.models.logistic import counts, sweep
 from attnlab.pages.charts import COLOURS, INK, SIZE, headed, inline
 
 LOGISTIC = "logistic regression"
 SHORT = 0.02
 """A reference run further than this below logistic regression is explained in the result's notes."""
-TAU_LEAST = 0.1
-"""The least Kendall's tau that counts as agreement: its chance level is 0, which twice is no margin."""
 CONTEXT_LEAST = 0.2
 """The least share of the way from untrained to best performance that counts as well above."""
 RISES_LEAST = 0.5
@@ -80,76 +86,63 @@ class AgreementExperiment(TextExperiment):
     # --- rules
 
     def exceeds_chance(self, name: str, split: str = "valid") -> Part:
-        """The rule of several claims: the largest agreement over evaluations far exceeds chance."""
-        agreements = self.valid if split == "valid" else self.train
-        return far_exceeds(f"A({name})", agreements.series[name].at_best(), agreements.chance)
+        """The rule of several claims: the largest agreement over evaluations exceeds chance, and is twice it."""
+        row = self.record.row("agreement", split=split, agreement=f"A({name})")
+        return far_exceeds(f"A({name})", Estimate.of(row, runs=self.record.runs("reference")), row["chance"])
 
-    @claim("attention-follows-lexicon")
+    @claim("attention-follows-lexicon", reads=("agreement",))
     def follows_lexicon(self) -> list[Part]:
         return [self.exceeds_chance(name) for name in ("alpha, beta_uf", "alpha, beta")]
 
-    @claim("lexicon-under-uniform")
+    @claim("lexicon-under-uniform", reads=("agreement",))
     def uniform_training_is_the_proxys(self) -> Part:
         return self.exceeds_chance("beta_uf, beta_px")
 
-    @claim("saliency-explained")
+    @claim("saliency-explained", reads=("agreement",))
     def influence_follows_lexicon(self) -> Part:
         return self.exceeds_chance("delta, beta_uf")
 
-    @claim("attention-like-ibm1")
+    @claim("attention-like-ibm1", reads=("agreement",))
     def like_ibm1(self) -> list[Part]:
         return [self.exceeds_chance(name) for name in ("alpha, alpha_ibm", "beta_uf, beta_ibm", "beta_px, beta_ibm")]
 
-    @claim("attention-shapes-lexicon")
+    @claim("attention-shapes-lexicon", reads=("estimates",))
     def shapes_lexicon(self) -> Part:
         """Holds if A(alpha, beta) - A(alpha, beta_uf) has an interval over examples above 0, fails if below."""
-        learned, uniform = self.valid.series["alpha, beta"], self.valid.series["alpha, beta_uf"]
-        differences = learned.at_best() - uniform.at_best()
-        interval = over_examples(differences)
-        detail = f"{learned.value():.3f} against {uniform.value():.3f}." if interval else "One text has no interval."
-        name, value = "A(alpha, beta) - A(alpha, beta_uf)", float(differences.mean())
-        return Part(name, higher(interval, 0), value, interval, "examples", detail)
+        row = self.record.row("estimates", what=SHAPED)
+        found = Estimate.of(row, over=row["over"], runs=self.record.runs("reference"))
+        return exceeds(SHAPED, found, 0, row["detail"])
 
-    @claim("agreement-in-context")
+    @claim("agreement-in-context", reads=("estimates",))
     def in_context(self) -> Iterator[Part]:
         """Holds if xi lies above the untrained performance, with an interval, by a fifth of the way to the best."""
-        least = CONTEXT_LEAST * (self.best - self.untrained)
-        for name, xi in self.xi["valid", "expected"].items():
-            value = f"{xi.first.performance:.3f}" if xi.first else "never exceeded, read as the best"
-            detail = f"xi {value}; untrained {self.untrained:.3f}, best {self.best:.3f}."
-            detail += " One comparison run." if xi.over == "examples" else ""
-            detail += "" if xi.interval else " One text has no interval."
-            gain, interval = xi.value - self.untrained, None
-            if xi.interval is not None:
-                interval = (xi.interval[0] - self.untrained, xi.interval[1] - self.untrained)
-            yield Part(f"xi({name})", at_least(gain, interval, least), gain, interval, xi.over, detail)
+        for row in self.record.rows("estimates"):
+            if row["what"].startswith("xi("):
+                found = Estimate.of(row, over=row["over"], runs=self.record.runs("comparison"))
+                yield exceeds(row["what"], found, 0, row["detail"], least=CONTEXT_LEAST * row["whole_way"])
 
-    @claim("agreement-grows-with-performance")
+    @claim("agreement-grows-with-performance", reads=("estimates",))
     def rises_with_performance(self) -> Part:
         """Rank correlation of A(alpha, alpha(step)) and accuracy up to each comparison run's best evaluation.
 
         The interval is over comparison runs, or over examples where there is one run.
         """
-        name, several = "A(alpha, alpha(step)) and accuracy", len(self.valid.accuracy) > 1
-        over = "comparison seeds" if several else "examples"
-        values, interval = self.valid.rises_together()
-        if not values:
-            return missing(name, over, "No run has three evaluations up to its best.")
-        value, n = float(np.mean(values)), len(values)
-        detail = f"Spearman's correlation {value:.2f}, mean over {n} comparison run{'s' * (n > 1)}."
-        detail += "" if interval else f" One of the {over} has no interval."
-        return Part(name, at_least(value, interval, RISES_LEAST), value, interval, over, detail)
+        row = self.record.row("estimates", what=RISES)
+        if row["value"] is None:
+            return missing(RISES, row["over"], row["detail"])
+        found = Estimate.of(row, over=row["over"], runs=self.record.runs("comparison"))
+        return exceeds(RISES, found, 0, row["detail"], least=RISES_LEAST)
 
-    @claim("agreement-kendall")
+    @claim("agreement-kendall", reads=("agreement",))
     def with_tau(self) -> Iterator[Part]:
         """Kendall's tau, whose chance level is 0: its interval lies above 0 and it is at least 0.1."""
         for name in COLUMNS:
-            series = self.valid.series[name]
-            value, interval = series.value("tau"), series.interval("tau")
-            detail = f"tau {value:.3f}." if interval else "One text has no interval."
-            yield Part(f"tau({name})", at_least(value, interval, TAU_LEAST), value, interval, "examples", detail)
+            row = self.record.row("agreement", split="valid", agreement=f"A({name})")
+            found = Estimate.of(row, "tau", "tau_", runs=self.record.runs("reference"))
+            detail = f"tau {found.value:.3f}." if found.interval else "One text has no interval."
+            yield exceeds(f"tau({name})", found, 0, detail, least=TAU_LEAST)
 
-    @claim("agreement-training-split")
+    @claim("agreement-training-split", reads=("agreement",))
     def on_training_texts(self) -> list[Part]:
         return [self.exceeds_chance(name, "train") for name in COLUMNS]
 
@@ -163,6 +156,7 @@ class AgreementExperiment(TextExperiment):
     def tables(self) -> Mapping[str, Table]:
         return {
             "agreement": self.agreements,
+            "estimates": estimates(self.valid, self.xi["valid", "expected"], self.untrained, self.best),
             "paper": self.paper_table(),
             "choices": choices(self.valid),
             "curves": self.curve_table(),
@@ -258,18 +252,6 @@ class AgreementExperiment(TextExperiment):
     def notes(self) -> list[str]:
         corpus = self.texts.corpus
         return [*super().notes(), *shortfall(self.accuracies, len(corpus.train), len(corpus.words))]
-
-
-# --- what the rules use
-
-
-def at_least(value: float, interval: tuple[float, float] | None, least: float) -> Verdict:
-    """Holds if the interval lies above 0 and the value is at least ``least``; fails if the interval lies below that."""
-    if interval is None:
-        return "undecided"
-    if interval[0] > 0 and value >= least:
-        return "holds"
-    return "fails" if interval[1] < least else "undecided"
 
 
 # --- tables, figures, notes

@@ -1,6 +1,8 @@
 """All agreements of P3's Table 1 on one corpus, text by text, for every pair of runs and every evaluation."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -8,6 +10,8 @@ from scipy.stats import spearmanr
 from attnlab.experiments.texts.corpora import TextRuns
 from attnlab.fields import ScoreField
 from attnlab.lab.corpus_runs import curve_of, steps_of
+from attnlab.lab.experiment import Table
+from attnlab.lab.rules import Estimate, estimate_row, over_examples
 from attnlab.measures.series import Series, compared, mean_over_pairs
 from attnlab.measures.xi import XiInterval, drawn_texts, xi_interval
 from attnlab.probes.influence import influence
@@ -18,6 +22,11 @@ COLUMNS = ("alpha, beta_uf", "beta_uf, beta_px", "delta, beta_uf", "alpha, beta"
 """The agreements that are the table's columns, each beside its xi."""
 SEEDS_AGREE = "alpha, alpha(step)"
 """The agreement that xi is read off: a reference run's attention with a comparison run's."""
+
+
+SHAPED = "A(alpha, beta) - A(alpha, beta_uf)"
+RISES = "A(alpha, alpha(step)) and accuracy"
+"""What learned attention adds to the agreement of uniform training; and what rises together, if the paper is right."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,3 +130,34 @@ def compare_runs(runs: TextRuns, split: str) -> Agreements:
         runs.chances(split),
         np.stack([curve_of(run, performance) for run in comparisons]),
     )
+
+
+def estimates(valid: Agreements, xis: Mapping[str, XiInterval], untrained: float, best: float) -> Table:
+    """Values with their intervals that no other table has: a difference of two agreements, each xi above the untrained
+    performance, and how agreement and performance rise together. ``whole_way``: from untrained to best performance.
+    """
+    learned, uniform = valid.series["alpha, beta"], valid.series.get("alpha, beta_uf")
+    table: list[dict[str, Any]] = []
+    if uniform is not None:
+        differences = learned.at_best() - uniform.at_best()
+        interval = over_examples(differences)
+        detail = f"{learned.value():.3f} against {uniform.value():.3f}." if interval else "One text has no interval."
+        found = Estimate(float(differences.mean()), interval)
+        table.append(estimate_row(SHAPED, found, "examples", detail, whole_way=None))
+    for name, xi in xis.items():
+        read = f"{xi.first.performance:.3f}" if xi.first else "never exceeded, read as the best"
+        detail = f"xi {read}; untrained {untrained:.3f}, best {best:.3f}."
+        detail += " One comparison run." if xi.over == "examples" else ""
+        detail += "" if xi.interval else " One text has no interval."
+        interval = None if xi.interval is None else (xi.interval[0] - untrained, xi.interval[1] - untrained)
+        found = Estimate(xi.value - untrained, interval)
+        table.append(estimate_row(f"xi({name})", found, xi.over, detail, whole_way=best - untrained))
+    over = "comparison seeds" if len(valid.accuracy) > 1 else "examples"
+    values, interval = valid.rises_together()
+    n, value = len(values), float(np.mean(values)) if values else None
+    detail = "No run has three evaluations up to its best."
+    if value is not None:
+        detail = f"Spearman's correlation {value:.2f}, mean over {n} comparison run{'s' * (n > 1)}."
+        detail += "" if interval else f" One of the {over} has no interval."
+    rises = None if value is None else Estimate(value, interval)
+    return [*table, estimate_row(RISES, rises, over, detail, whole_way=None)]

@@ -253,18 +253,12 @@ def alignment(example: Example) -> tuple[list[str], list[str], NDArray[np.float6
 
 def iteration_rows() -> Table:
     """The two pairs under more iterations of IBM Model 1: what its words' tables come to."""
-    rows = []
+    entries = {"great_to_grossartig": (3, 3), "this_to_dieser": (0, 0), "this_to_film": (0, 1)}
+    rows: list[dict[str, float]] = []
     for iterations in ITERATIONS:
         trans = trans_after(TWO_PAIRS.pairs, iterations)
-        rows.append(
-            {
-                "iterations": iterations,
-                "great_to_grossartig": float(trans[3, 3]),
-                "this_to_dieser": float(trans[0, 0]),
-                "this_to_film": float(trans[0, 1]),
-                "spread_of_shared": float(np.ptp(trans[:3, :3])),
-            }
-        )
+        row = {"iterations": iterations} | {name: float(trans[place]) for name, place in entries.items()}
+        rows.append(row | {"spread_of_shared": float(np.ptp(trans[:3, :3]))})
     return rows
 
 

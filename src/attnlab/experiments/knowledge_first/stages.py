@@ -30,7 +30,7 @@ from attnlab.families.texts.reading import stored_field
 from attnlab.families.translation import pieces
 from attnlab.families.translation.problem import evaluated
 from attnlab.families.translation.task import BitextSpec
-from attnlab.fields import ScoreField
+from attnlab.fields import ScoreField, first_largest
 from attnlab.lab.experiment import Table
 from attnlab.lab.outcomes import Outcome
 from attnlab.measures.agreement import top_agreement
@@ -176,7 +176,7 @@ def pair_course(outcome: Outcome, rows: NDArray[np.int64] | None = None) -> Cour
     right = ibm1_of(outcome)
     words = np.flatnonzero(pieces.sentence_pairs(*pairs).target != END) if rows is None else rows
     right = right.select(words)
-    places = _highest(right)
+    places = first_largest(right.values, right.offsets[:-1])
     top, mean, entropy = ({field: np.empty(len(outcome.run.rows)) for field in FIELDS} for _ in range(3))
     for at, row in enumerate(outcome.run.rows):
         assert outcome.run.run is not None
@@ -220,7 +220,7 @@ def text_course(outcome: Outcome) -> Course:
     """The course of a classifier's run, read from the fields that its evaluations kept."""
     run = outcome.run
     ends = fields_at(outcome, ending(run))
-    places = {field: _highest(ends[field]) for field in FIELDS}
+    places = {field: first_largest(ends[field].values, ends[field].offsets[:-1]) for field in FIELDS}
     top, mean, entropy = ({field: np.empty(len(run.rows)) for field in FIELDS} for _ in range(3))
     for at, row in enumerate(run.rows):
         for field, now in fields_at(outcome, int(row["step"])).items():
@@ -280,11 +280,6 @@ def shared_out(beta: ScoreField) -> ScoreField:
     """beta divided by its sum over positions."""
     sums = np.add.reduceat(beta.values, beta.offsets[:-1])
     return ScoreField(beta.values / np.repeat(sums, beta.lengths), beta.offsets)
-
-
-def _highest(field: ScoreField) -> NDArray[np.int64]:
-    """Where in the flat values each text's first largest one is: (texts,)."""
-    return np.array([start + field.row(k).argmax() for k, start in enumerate(field.offsets[:-1])], dtype=np.int64)
 
 
 def fields_at(outcome: Outcome, step: int) -> dict[Field, ScoreField]:

@@ -4,7 +4,7 @@ Beside the roles of `attnlab.lab.corpus_runs`: in *frozen* runs attention alone 
 random as it began (A.6); the *proxy* sees bags of words (2.3).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,12 +22,11 @@ from attnlab.families.texts import reading
 from attnlab.families.texts.problem import evaluated
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
-from attnlab.lab.claims import Finding, Part, Preset, Verdict
+from attnlab.lab.claims import Finding, Preset
 from attnlab.lab.corpus_runs import CorpusRuns, best_step
 from attnlab.lab.experiment import Experiment, Order, Setting, Table
 from attnlab.lab.outcomes import Outcome, Runs
-from attnlab.lab.rules import Interval, over_examples
-from attnlab.measures.series import Groups
+from attnlab.lab.rules import Estimate
 from attnlab.models.classifier import Classifier
 from attnlab.pages.charts import over_training
 from attnlab.probes.influence import influence
@@ -166,8 +165,7 @@ class TextRuns(CorpusRuns):
         # Word vectors are where it began, not what it learned, so their file is not needed.
         from_random = spec.model.model_copy(update={"vectors": None})
         network = from_random.build(self.corpus.words, len(self.corpus.classes), spec.init_seed)
-        tensors = run.run.load(best_step(run) if step is None else step).tensors
-        network.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+        network.load_state_dict(run.run.load(best_step(run) if step is None else step).weights)
         return network
 
     def word_scores(self, step: int | None = None) -> Floats:
@@ -234,8 +232,8 @@ class TextExperiment(Experiment):
     def measure(self, runs: Runs) -> None:
         self.texts = TextRuns(self.order.row, self.order.preset, runs)
 
-    def findings(self) -> tuple[Finding, ...]:
-        return () if self.order.row in self.left_out else super().findings()
+    def findings(self, only: str | None = None) -> tuple[Finding, ...]:
+        return () if self.order.row in self.left_out else super().findings(only)
 
     def seeds(self) -> dict[str, list[int]]:
         return {role: self.texts.seeds(role) for role in self.roles}
@@ -275,16 +273,9 @@ class TextExperiment(Experiment):
         """The curves of ``table`` through training, with chance, under a title that begins with the corpus."""
         return over_training(table, title=f"{self.order.row}: {title}", chance=self.texts.chance, y_title=y_title)
 
-    def part(
-        self,
-        values: Floats,
-        verdict: Callable[[Interval | None], Verdict],
-        detail: str,
-        groups: Groups | None = None,
-    ) -> Part:
-        """The row's part of a claim about the mean of ``values`` (texts,), decided by its interval over examples."""
-        interval = over_examples(values, groups)
-        return Part(self.order.row, verdict(interval), float(values.mean()), interval, "examples", detail)
+    def found(self, row: Mapping[str, Any], value: str, before: str = "") -> Estimate:
+        """A value of a table's row with its interval over the texts of as many runs as its first role has."""
+        return Estimate.of(row, value, before, runs=self.record.runs(self.roles[0]))
 
     def report(self, folder: Path) -> Path:
         from attnlab.experiments.texts.page import write_page_of_rows

@@ -3,18 +3,18 @@
 A(alpha, beta_uf(step)) is said to rise first and then to fall, which is why the paper reports its largest value.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from attnlab.experiments.texts.corpora import TextExperiment
-from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.claims import Part, verdict_of
 from attnlab.lab.corpus_runs import curve_of
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
-from attnlab.lab.rules import higher, in_words, low_high, over_examples
+from attnlab.lab.rules import exceeds, in_words, low_high, over_examples
 from attnlab.measures.checkpoints import first_half
 from attnlab.measures.series import Series
 from attnlab.stats.bootstrap import Floats
@@ -50,23 +50,23 @@ class UniformOvertraining(TextExperiment):
         """The agreement over training and its peak."""
         self.series, self.peak = series, read_peak(series)
 
-    @claim("uniform-rises-then-falls")
+    @claim("uniform-rises-then-falls", reads=("peak",))
     def rises_then_falls(self) -> Part:
         """Holds if both the rise to the peak and the fall from it lie above 0; `claims.toml` says when it fails."""
-        peak, steps = self.peak, self.series.steps
-        rise = over_examples(peak.rise)
-        verdicts = {higher(rise, 0), higher(over_examples(peak.fall), 0)}
-        verdict: Verdict = "undecided"
-        detail = f"The peak is at step {steps[peak.place]} of {steps[-1]}: {peak.levels()}."
-        if peak.place in (0, len(steps) - 1):
-            excess = over_examples(peak.top - peak.second)
-            if (peak.place == 0 or steps[-1] >= WHOLE) and higher(excess, 0) == "holds":
-                verdict = "fails"
-            detail += f" It exceeds the best other step, {steps[peak.other]}, by {in_words(excess)}."
-        elif verdicts == {"holds"} or "fails" in verdicts:
-            verdict = "fails" if "fails" in verdicts else "holds"
-        detail += f" The rise is {peak.rise.mean():.3f} ({in_words(rise)})."
-        return self.part(peak.fall, lambda _: verdict, detail)
+        row = self.record.row("peak")
+        rise, fall = self.found(row, "rise", "rise_"), self.found(row, "fall", "fall_")
+        levels = f"{row['start']:.3f} at the start, {row['peak']:.3f} there, {row['end']:.3f} at the end"
+        detail = f"The peak is at step {row['peak_step']} of {row['last_step']}: {levels}."
+        rise_said = f" The rise is {rise.value:.3f} ({in_words(rise.interval)})."
+        parts = [exceeds(self.order.row, found, 0, detail) for found in (rise, fall)]
+        verdict = verdict_of(parts)
+        if row["peak_step"] in (0, row["last_step"]):
+            excess = self.found(row, "excess", "excess_")
+            alone = exceeds(self.order.row, excess, 0, detail).verdict
+            wrong = (row["peak_step"] == 0 or row["last_step"] >= WHOLE) and alone == "holds"
+            verdict = "fails" if wrong else "undecided"
+            detail += f" It exceeds the best other step, {row['other_step']}, by {in_words(excess.interval)}."
+        return replace(parts[1], verdict=verdict, detail=detail + rise_said)
 
     # --- tables, figures, words
 
@@ -78,15 +78,7 @@ class UniformOvertraining(TextExperiment):
         peak, steps = self.peak, self.series.steps
         accuracy = np.mean([curve_of(run) for run in self.texts.of("uniform")], axis=0)
         return {
-            "start": float(peak.start.mean()),
-            "peak": float(peak.top.mean()),
-            "end": float(peak.end.mean()),
-            "peak_step": steps[peak.place],
-            "last_step": steps[-1],
-            "rise": float(peak.rise.mean()),
-            **low_high(over_examples(peak.rise), "rise_"),
-            "fall": float(peak.fall.mean()),
-            **low_high(over_examples(peak.fall), "fall_"),
+            **peak.row(steps),
             "chance": self.texts.chance,
             "held_out_texts": len(peak.rise),
             "largest": self.series.value(),
@@ -152,6 +144,24 @@ class Peak:
     second: Floats
     rise: Floats
     fall: Floats
+
+    def row(self, steps: Sequence[int]) -> dict[str, float | None]:
+        """What the rule decides from: levels, rise and fall, and what the peak is above the best other step."""
+        excess = self.top - self.second
+        return {
+            "start": float(self.start.mean()),
+            "peak": float(self.top.mean()),
+            "end": float(self.end.mean()),
+            "peak_step": steps[self.place],
+            "other_step": steps[self.other],
+            "last_step": steps[-1],
+            "rise": float(self.rise.mean()),
+            **low_high(over_examples(self.rise), "rise_"),
+            "fall": float(self.fall.mean()),
+            **low_high(over_examples(self.fall), "fall_"),
+            "excess": float(excess.mean()),
+            **low_high(over_examples(excess), "excess_"),
+        }
 
     def levels(self) -> str:
         """The three levels in words."""
