@@ -164,8 +164,8 @@ class AttentionAlignment(Experiment):
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """One text. ``coverage``: the share of the gold's words that training pairs have. ``tallies``: by alignment and step
-    (None where nothing is trained), links by gold sentence (sentences, 5). ``accuracy`` and ``bleu`` by mode.
+    """One text. ``coverage``: the share of the gold's words that training pairs have. ``tallies``: by alignment and
+    step (None where nothing is trained), links by gold sentence (sentences, 5). ``accuracy`` and ``bleu`` by mode.
     ``right``: by mode, whether each output word is the likeliest at the end, and ``pair`` whose it is.
     """
 
