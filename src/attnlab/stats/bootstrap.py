@@ -197,6 +197,25 @@ def interval_over_pairs(matrix: Floats) -> tuple[float, float] | None:
     return percentiles(total[number > 0] / number[number > 0])
 
 
+def spread_over_pairs(matrix: Floats, *purpose: str) -> Floats | None:
+    """The standard deviation over pairs of a symmetric ``matrix (seeds, seeds)``: (resamples + 1,), the first of all
+    seeds, the others of seeds drawn again as in `interval_over_pairs`. None for fewer than three seeds.
+
+    >>> spread_over_pairs(np.full((3, 3), 0.5))[0]
+    0.0
+    """
+    seeds = len(matrix)
+    if seeds < 3:
+        return None
+    drawn = drawn_rows(seeds, "spread over pairs", *purpose)
+    times = (drawn[:, :, None] == np.arange(seeds)).sum(axis=1).astype(np.float64)  # (resamples + 1, seeds)
+    weights = times[:, :, None] * times[:, None] * ~np.eye(seeds, dtype=np.bool_)
+    number = weights.sum(axis=(1, 2))  # 0 where one seed alone was drawn
+    means = divided((weights * matrix).sum(axis=(1, 2)), number)
+    squares = divided((weights * (matrix - means[:, None, None]) ** 2).sum(axis=(1, 2)), number)
+    return np.asarray(np.sqrt(squares))
+
+
 def drawn_rows(n: int, *purpose: str, resamples: int = RESAMPLES) -> NDArray[np.int64]:
     """Which of ``n`` rows each resample has: (resamples + 1, n), the first being the rows themselves.
 

@@ -265,7 +265,7 @@ def related(name: str, relation: str, rows: Sequence[Row], remark: str = "") -> 
     verdict: Verdict = "fails" if part.interval[1] < MUCH else "undecided"
     if part.interval[0] > 0 and part.effect >= MUCH:
         verdict = "holds"
-    return replace(part, verdict=verdict)
+    return replace(part, verdict=verdict, direction=part.verdict)
 
 
 # --- words and figures
