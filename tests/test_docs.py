@@ -46,7 +46,7 @@ def test_all_of_it_can_be_read_in_an_afternoon():
 
 def test_pages_beside_the_experiments_leave_room_for_them():
     others = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
-    assert sum(len(text_of(path).split()) for path in others) <= 12_500
+    assert sum(len(text_of(path).split()) for path in others) <= 13_000
 
 
 @pytest.mark.parametrize(("page", "most"), [("README.md", 700), ("docs/architecture.md", 1400)])

@@ -89,3 +89,13 @@ def read_lines(path: Path) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
+
+
+def absolute_name(path: Path) -> str:
+    """A file's name that is found again from whichever folder one is in, and can be kept as text."""
+    name = str(Path(path).absolute())
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{name!r}: the name of a file to train on is text in UTF-8; rename it.") from None
+    return name
