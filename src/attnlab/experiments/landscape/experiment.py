@@ -82,7 +82,9 @@ SCENES = (
 )
 VARIED = (2.0, 50.0)
 """Other tau0 than 10, for known attention with fixed relevance at the largest n."""
-SOUGHT = by(0, 100)
+SOUGHT = by(0, 60)
+SOUGHT_STEPS = 400
+"""A search by the gradient's norm converges more slowly than descent."""
 UNBOUND = by(0, 20)
 """Starts without a ridge."""
 
@@ -260,7 +262,7 @@ class Place:
                 init_seed=seed, data_seed=seed,
             )  # fmt: skip
 
-        steps = self.scene.steps
+        steps = self.scene.steps if self.way == "descent" else SOUGHT_STEPS
         return Setting(
             self.name,
             spec,

@@ -15,8 +15,8 @@ SIZES: dict[Preset, tuple[int, ...]] = {
 }
 """n. Self-attention, whose every step costs p times as much, ends at `MOST_WORDS`."""
 MOST_WORDS = 1600
-FEATURES = TeacherSpec(form="features", inputs=50, relevant=5, hidden=10, samples=1)
-WORDS = TeacherSpec(form="words", inputs=10, relevant=2, size=6, hidden=10, value_size=4, samples=1)
+FEATURES = TeacherSpec(form="features", inputs=50, relevant=5, hidden=10, samples=1, tests=1000)
+WORDS = TeacherSpec(form="words", inputs=10, relevant=2, size=6, hidden=10, value_size=4, samples=1, tests=1000)
 FIXED, BY_INPUT, SOFTMAX = "features, fixed", "features, by input", "features, softmax"
 WORDS_FIXED, WORDS_BY_INPUT = "words, fixed", "words, by input"
 LAYERS = {2: "words, two layers", 3: "words, three layers"}
@@ -74,7 +74,7 @@ def cells(preset: Preset) -> list[Cell]:
     return grid if preset == "quick" else grid + list(varied(sizes))
 
 
-P_FEATURES, S0_FEATURES, D_FEATURES = (12, 25, 100), (2, 10, 20), (5, 20)
+P_FEATURES, S0_FEATURES, D_FEATURES = (12, 25, 100), (2, 20), (5, 20)
 P_WORDS, S0_WORDS = (5, 20), (1, 5)
 
 

@@ -166,7 +166,7 @@ class CellExperiment(Experiment):
         return {"problems": list(range(most))}
 
     def recorded(self) -> dict[Any, Curve]:
-        """The curves as the table of errors has them: what rules read, of a result just measured or written long ago."""
+        """The curves as the table of errors has them: what rules read, also of a result written long ago."""
         if "curves" not in vars(self):
             self.curves = curves_of(self.record.rows("errors"))
         return self.curves

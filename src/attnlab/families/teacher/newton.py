@@ -4,7 +4,7 @@
 negative curvature are left and not sought. lambda grows until the step goes down and shrinks after each good one.
 Self-attention, whose exact H costs ten times as much, takes Gauss-Newton's matrix J^T J / n in its place until the
 gradient is small. *saddle* (baseline and known attention): s = -(H^2 + lambda I)^-1 H g, which goes down ||g|| and so
-ends in stationary points of every kind, saddles among them.
+ends in stationary points of every kind, saddles among them; it begins after some steps of descent.
 
 The loop sees plain descent with a rate of 1 along -s; lambda is a buffer of the model, so that a killed run resumes.
 """
@@ -39,8 +39,17 @@ DAMPING = 1e-2
 """lambda at the start."""
 TRIES = 12
 """Larger and larger lambdas tried for one step; then the network stays where it is until the next."""
+MOST_DESCENTS = 24
+"""A search for saddles begins with 0 to so many steps of descent, by start: from random starts alone it would end near
+the network of zeros, where the gradient is small but does not vanish.
+"""
 CELLS = 1 << 24
 """Numbers in the Hessians held at once."""
+
+
+def height(at: Derivatives, seeking: bool) -> Tensor:
+    """What a step must lower: the loss, or half the gradient's squared norm."""
+    return at.gradient.square().sum(1) / 2 if seeking else at.loss
 
 
 @dataclass(frozen=True)
@@ -73,13 +82,17 @@ class NewtonProblem(StudentProblem):
         sizes = {name: self.named[name][0].numel() for name in self.order}
         self.sizes, self.size = sizes, sum(sizes.values())
         parts = [self.parts["valid"], self.parts["train"]]
-        self.x, self.y = torch.cat([part.x for part in parts], 1), torch.cat([part.y for part in parts], 1)
+        self.x, self.y = self.full_x(), torch.cat([part.y for part in parts], 1)
         self.model.register_buffer("damping", torch.full((self.together,), DAMPING, dtype=torch.float64))
         self.attends = isinstance(self.model, SelfAttention)
         if not self.attends:
             self.used = (self.x != 0).flatten(0, 1).any(0).nonzero().squeeze(1)  # features that f shuts out stay
             self.x = self.x[..., self.used]
             self.products = input_products(self.x) if len(self.x) == 1 else None
+
+    def full_x(self) -> Tensor:
+        """All inputs of the sample with the features that f shuts out: (1 or problems, n, inputs)."""
+        return torch.cat([self.parts["valid"].x, self.parts["train"].x], 1)
 
     # --- parameters in one row
 
@@ -166,18 +179,21 @@ class NewtonProblem(StudentProblem):
 
     # --- steps
 
-    def loss(self, step: int) -> StepFrom:  # type: ignore[override]  # noqa: ARG002
+    def loss(self, step: int) -> StepFrom:  # type: ignore[override]
         """Where the networks are, and a step of each that has not arrived."""
         rows, steps = self.flat(), torch.zeros(self.together, self.size, dtype=torch.float64)
         losses = torch.zeros(self.together, dtype=torch.float64)
         for which in self._blocks():
             at = self.derivatives(rows[which], which, hessian=False)
-            losses[which] = at.loss
-            active = which[at.gradient.norm(dim=1) > FINISHED]
-            if len(active):
-                steps[active] = self._steps(
-                    rows[active], active, at.gradient.norm(dim=1)[at.gradient.norm(dim=1) > FINISHED]
-                )
+            losses[which], norms = at.loss, at.gradient.norm(dim=1)
+            active = norms > FINISHED
+            exact = (norms < EXACT_BELOW) if self.attends else torch.ones_like(active)
+            seeking = (which % (MOST_DESCENTS + 1) <= step) if self.saddle else torch.zeros_like(active)
+            for group in (active & exact & ~seeking, active & ~exact, active & exact & seeking):
+                own = which[group]
+                if len(own):
+                    way = {"exact": bool(exact[group][0]), "seeking": bool(seeking[group][0])}
+                    steps[own] = self._steps(rows[own], own, **way)
         return StepFrom(losses.sum(), self, steps)
 
     def _blocks(self) -> Iterator[Tensor]:
@@ -185,46 +201,31 @@ class NewtonProblem(StudentProblem):
         for first in range(0, self.together, width):
             yield torch.arange(first, min(first + width, self.together))
 
-    def _steps(self, rows: Tensor, which: Tensor, norms: Tensor) -> Tensor:
+    def _steps(self, rows: Tensor, which: Tensor, *, exact: bool, seeking: bool) -> Tensor:
         """The steps of some networks: (some, P); 0 where none goes down."""
-        exact = not self.attends or bool((norms < EXACT_BELOW).all())
-        if self.attends and not exact and bool((norms < EXACT_BELOW).any()):  # each by its own matrix
-            near = norms < EXACT_BELOW
-            steps = torch.zeros(len(rows), self.size, dtype=torch.float64)
-            for part in (near, ~near):
-                steps[part] = self._steps(rows[part], which[part], norms[part])
-            return steps
         at = self.derivatives(rows, which, hessian=True, exact=exact)
         assert at.hessian is not None
-        matrix, slope = at.hessian, at.gradient
-        if self.saddle:
-            slope = (matrix @ slope.unsqueeze(-1)).squeeze(-1)
-            matrix = matrix @ matrix
-        before = self._height(at)
-        damping = self.model.damping  # type: ignore[union-attr]
-        steps, left = torch.zeros_like(slope), torch.arange(len(rows))
-        values, vectors = torch.linalg.eigh(matrix)
-        curvature, along = values.abs(), (vectors.transpose(1, 2) @ slope.unsqueeze(-1)).squeeze(-1)
+        values, vectors = torch.linalg.eigh(at.hessian)
+        along = (vectors.transpose(1, 2) @ at.gradient.unsqueeze(-1)).squeeze(-1)  # the gradient by eigenvectors
+        if seeking:
+            along, values = values * along, values.square()
+        curvature, before = values.abs(), height(at, seeking)
+        damping = self.model.get_buffer("damping")
+        steps, left = torch.zeros_like(along), torch.arange(len(rows))
         for _ in range(TRIES):
             shrunk = along[left] / (curvature[left] + damping[which[left], None])
             trial = -(vectors[left] @ shrunk.unsqueeze(-1)).squeeze(-1)
             there = self.derivatives(rows[left] + self._full(trial), which[left], hessian=False)
-            gain = before[left] - self._height(there)
-            expected = (shrunk * along[left]).sum(1) / 2
-            down = gain > 0
+            gain, expected = before[left] - height(there, seeking), (shrunk * along[left]).sum(1) / 2
+            down, good = gain > 0, gain > expected / 2
             steps[left[down]] = trial[down]
-            better = gain > 0.5 * expected
-            damping[which[left[better]]] /= 5
+            damping[which[left[good]]] /= 5
             damping[which[left[~down]]] *= 4
             left = left[~down]
             if not len(left):
                 break
         damping.clamp_(1e-14, 1e8)
         return self._full(steps)
-
-    def _height(self, at: Derivatives) -> Tensor:
-        """What a step must lower."""
-        return at.gradient.norm(dim=1) if self.saddle else at.loss
 
     def _used(self, rows: Tensor) -> Tensor:
         """Parameters (some, P) without those of features shut out."""

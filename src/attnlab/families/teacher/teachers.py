@@ -22,7 +22,7 @@ from torch import Tensor
 
 from attnlab.families.teacher.examples import Data, Examples, hold_out
 from attnlab.models.self_attention import SelfAttention, TwoLayer, fixed_weights, softmax_weights, top_weights
-from attnlab.seeds import torch_generator
+from attnlab.seeds import numpy_generator, torch_generator
 
 Form = Literal["features", "words"]
 Relevance = Literal["fixed", "input", "softmax"]
@@ -75,7 +75,7 @@ class Teachers:
         """The teacher of a seed, its outputs scaled to a standard deviation of 1."""
         teacher = self._features_teacher(seed) if self.form == "features" else self._words_teacher(seed)
         with torch.no_grad():
-            outputs = teacher(self.draw(MEASURED, torch_generator(seed, "scale")))
+            outputs = teacher(self.draw(MEASURED, seed, "scale"))
             teacher.w2 /= outputs.std()
         return teacher
 
@@ -83,14 +83,17 @@ class Teachers:
         """The teacher's f, which students with known attention share."""
         return WEIGHERS[self.relevance](self.relevant, self.inputs)
 
-    def draw(self, count: int, generator: torch.Generator) -> Tensor:
-        """Inputs: (1, count, p), or (1, count, t, p)."""
-        if self.form == "features":
-            return torch.randn(1, count, self.inputs, generator=generator, dtype=torch.float64).to(self.dtype)
-        rows = torch.randn(1, count, self.inputs, self.size, generator=generator, dtype=torch.float64)
+    def draw(self, count: int, seed: int, purpose: str) -> Tensor:
+        """Inputs: (1, count, p), or (1, count, t, p). More of them begin with the fewer."""
+        words = self.form == "words"
+        shape = (count, self.inputs, self.size) if words else (count, self.inputs)
+        rows = torch.from_numpy(numpy_generator(seed, purpose).standard_normal(shape)).unsqueeze(0)
+        if not words:
+            return rows.to(self.dtype)
         places = torch.arange(self.inputs).expand(1, count, -1)
         if self.relevance == "input":
-            places = torch.rand(1, count, self.inputs, generator=generator).argsort(-1)
+            drawn = numpy_generator(seed, purpose, "places").random((count, self.inputs))
+            places = torch.from_numpy(drawn).argsort(-1).unsqueeze(0)
         rows[..., 0] = torch.where(places < self.relevant, 1.0, -1.0)
         rows[..., 1] = 1.0
         return rows.to(self.dtype).transpose(-1, -2)  # t x p, kept word by word in memory
@@ -98,8 +101,8 @@ class Teachers:
     def _drawn(self, samples: int, tests: int, seed: int) -> tuple[Examples, Examples]:
         """Each part has a generator of its own: a larger sample begins with the smaller one."""
         teacher = self.teacher(seed)
-        x, x_test = self.draw(samples, torch_generator(seed, "sample")), self.draw(tests, torch_generator(seed, "test"))
-        noise = torch.randn(1, samples, generator=torch_generator(seed, "noise"), dtype=torch.float64).to(self.dtype)
+        x, x_test = self.draw(samples, seed, "sample"), self.draw(tests, seed, "test")
+        noise = torch.from_numpy(numpy_generator(seed, "noise").standard_normal((1, samples))).to(self.dtype)
         with torch.no_grad():
             return (
                 Examples(x, teacher(x).squeeze(-1) + self.noise * noise),
@@ -113,7 +116,7 @@ class Teachers:
             purpose="teacher",
         )  # fmt: skip
         with torch.no_grad():  # what enters the hidden units has a spread of 1, whatever f leaves of the input
-            size = teacher.features(self.draw(MEASURED, torch_generator(seed, "scale"))).pow(2).sum(-1).mean().sqrt()
+            size = teacher.features(self.draw(MEASURED, seed, "scale")).pow(2).sum(-1).mean().sqrt()
             teacher.w1 *= sqrt(self.inputs) / size
         return teacher
 
