@@ -60,8 +60,8 @@ def optimum_of(model: Translator, split: PieceSplit, tolerance: float) -> Optimu
         sentence += [k] * words
     offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
     alpha_opt, beta, context, gap = (torch.cat(found).numpy() for found in parts.values())
-    fields = (ScoreField(values, offsets) for values in (alpha_opt, beta, context))
-    return Optimum(*fields, gap, np.array(sentence, dtype=np.int64))
+    alpha, with_decoder, alone = (ScoreField(values, offsets) for values in (alpha_opt, beta, context))
+    return Optimum(alpha, with_decoder, alone, gap, np.array(sentence, dtype=np.int64))
 
 
 @torch.no_grad()
