@@ -172,16 +172,16 @@ def test_every_claim_is_one_line_of_the_page_on_claims(hook):
     lines = built(hook, "claims.md", text_of(DOCS / "claims.md")).splitlines()
     for decision in claims(ROOT / "results"):
         (line,) = [line for line in lines if line.startswith(f"| **{decision.id}**: ")]
-        assert decision.statement.replace("|", r"\|") in line
-        assert f"| {decision.verdict} |" in line
-        for name in decision.experiment.split(", "):
+        assert decision.claim.statement.replace("|", r"\|") in line
+        assert f"| {decision.words} |" in line
+        for name in decision.claim.experiments:
             assert (f"[{name}](experiments/{name}.md)" in line) == (name in list(EXPERIMENTS)), name
 
 
 def test_a_page_of_an_experiment_has_its_own_claims_alone(hook):
     lines = built(hook, "experiments/copying.md", "<!-- claims -->").splitlines()
     assert [line.split("**")[1] for line in lines[2:]] == [
-        decision.id for decision in claims(ROOT / "results") if "copying" in decision.experiment.split(", ")
+        decision.id for decision in claims(ROOT / "results") if "copying" in decision.claim.experiments
     ]
 
 

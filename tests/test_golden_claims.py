@@ -1,4 +1,4 @@
-"""How every claim stands after the committed results: no verdict, effect or interval changes without a new result.
+"""How every claim stands after the committed results: no outcome, verdict, effect or interval changes unnoticed.
 
 ``golden/claims.json`` has the decisions; ``python tests/test_golden_claims.py`` writes it anew, for a change that is
 meant.
@@ -20,11 +20,13 @@ def decisions():
     told = [
         {
             "id": decision.id,
+            "outcome": decision.words,
+            "earlier": [one.verdict for one in decision.claim.earlier],
             **{key: getattr(decision, key) for key in TOLD},
             "preset": decision.preset,
             "experiment": decision.experiment,
             "rows": decision.rows,
-            "parts": [{"name": part.name, **{key: getattr(part, key) for key in TOLD}} for part in decision.parts],
+            "parts": [{key: getattr(part, key) for key in ("name", "directed", *TOLD)} for part in decision.parts],
         }
         for decision in decide(RESULTS)
     ]

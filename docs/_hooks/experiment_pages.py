@@ -5,7 +5,6 @@ written so that they work where the files are; here they are turned into links b
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -15,7 +14,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from attnlab.lab.claims import PRESETS, VERDICTS, Decision, decide
+from attnlab.lab.claims import PRESETS, Decision, decide
+from attnlab.lab.claims.words import effect_in_words, in_a_sentence, preset_in_words
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.registry import EXPERIMENTS
 
@@ -52,7 +52,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     up = "../" * page.file.src_uri.count("/")
     if CLAIMS in markdown:
         name = Path(page.file.src_uri).stem if up else ""
-        own = [one for one in decisions() if name in one.experiment.split(", ")]
+        own = [one for one in decisions() if name in one.claim.experiments]
         markdown = markdown.replace(CLAIMS, claims_table(own) if name else all_claims())
     if SETTINGS in markdown:
         markdown = markdown.replace(SETTINGS, settings_table(EXPERIMENTS[Path(page.file.src_uri).stem]))
@@ -80,24 +80,21 @@ def _place(figure: str) -> str:
 
 def claims_table(decisions: list[Decision]) -> str:
     """What is claimed, by whom, and what came out."""
-    rows = [("claim", "source", "verdict", "effect", "95 % interval")]
+    rows = [("claim", "source", "outcome", "effect [95 % interval]", "preset")]
     for one in decisions:
-        interval = f"{one.interval[0]:.3g} to {one.interval[1]:.3g}" if one.interval else ""
-        effect = "" if one.effect is None else f"{one.effect:.3g}"
-        rows.append((f"**{one.id}**: {one.statement}", one.source, one.verdict, effect, interval))
+        effect = effect_in_words(one.effect, one.interval, one.unit)
+        statement = f"**{one.id}**: {one.claim.statement}"
+        rows.append((statement, one.claim.source, one.words, effect, preset_in_words(one)))
     return _table(rows) if decisions else "It decides no claim of the papers."
 
 
 def all_claims() -> str:
-    """Every claim on its own line, and how many there are of each verdict."""
-    rows, built = [("claim", "verdict", "experiment")], set(EXPERIMENTS)
+    """Every claim on its own line, and how many there are of each outcome."""
+    rows, built = [("claim", "outcome", "experiment")], set(EXPERIMENTS)
     for one in decisions():
-        names = one.experiment.split(", ")
-        links = [f"[{name}](experiments/{name}.md)" if name in built else name for name in names]
-        rows.append((f"**{one.id}**: {one.statement}", one.verdict, ", ".join(links)))
-    counts = Counter(one.verdict for one in decisions())
-    tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
-    return f"{len(decisions())} claims: {tally}.\n\n{_table(rows)}"
+        links = [f"[{name}](experiments/{name}.md)" if name in built else name for name in one.claim.experiments]
+        rows.append((f"**{one.id}**: {one.claim.statement}", one.words, ", ".join(links)))
+    return f"{len(decisions())} claims. {in_a_sentence(decisions())}\n\n{_table(rows)}"
 
 
 def settings_table(experiment: Experiment) -> str:

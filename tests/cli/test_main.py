@@ -47,7 +47,7 @@ def test_version_and_help(tmp_path):
         (["run", "agreement", "--only", "sst,stt"], "Did you mean sst?"),
         (["run", "agreement", "--only", "sst", "--data", "nowhere"], "nowhere"),
         (["--device", "abacus", "run", "copying"], "Device 'abacus' cannot be used here"),
-        (["claims", "--verdict", "maybe"], "holds, fails, undecided"),
+        (["claims", "--outcome", "maybe"], "as the paper says, differs, open, not run"),
         (["report", "copyng"], "Did you mean copying?"),
         (["report", "copying"], "no result to report on; run the experiment first"),
         (["store", "show", "../../etc"], "../../etc"),
@@ -88,9 +88,9 @@ def test_experiments_and_claims_as_json(tmp_path):
     assert "copy-k-of-n-learns" in listed[0]["claims"]
     claims = json.loads(run("claims", "--json", cwd=tmp_path).stdout)
     assert len(claims) == len(load_claims())
-    assert {claim["verdict"] for claim in claims} == {"undecided"}
-    keys = {"id", "source", "statement", "experiment", "verdict", "effect", "interval", "preset", "parts", "rows"}
-    assert all(set(claim) == keys for claim in claims)
+    assert {claim["outcome"] for claim in claims} == {"not run"}
+    keys = {"id", "source", "statement", "stance", "experiment", "direction", "strength", "effect", "unit", "interval"}
+    assert all(set(claim) >= keys for claim in claims)
 
 
 def test_general_options_may_stand_behind_the_command(tmp_path):

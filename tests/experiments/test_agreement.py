@@ -11,15 +11,17 @@ from tests.lab.drawn import drawn
 from tests.news import write_news
 
 from attnlab.experiments.agreement.experiment import AgreementExperiment, choices, shortfall
-from attnlab.experiments.agreement.table_1 import COLUMNS, SEEDS_AGREE, Agreements
+from attnlab.experiments.agreement.table_1 import COLUMNS, SEEDS_AGREE, Agreements, estimates
 from attnlab.experiments.sms.experiment import AGAINST, FOR, Between
 from attnlab.experiments.texts import corpora
-from attnlab.experiments.texts.corpora import Size, TextRuns, best_step, steps_of
+from attnlab.experiments.texts.corpora import Size, TextRuns
 from attnlab.families.texts.reading import corpus_of
 from attnlab.fields import ScoreField
 from attnlab.lab.conduct import conduct
-from attnlab.lab.experiment import Order
+from attnlab.lab.corpus_runs import best_step, steps_of
+from attnlab.lab.experiment import Order, Record
 from attnlab.lab.outcomes import Runs
+from attnlab.lab.rules import low_high
 from attnlab.measures.agreement import top_agreement
 from attnlab.measures.series import MEASURES, Series
 from attnlab.probes.influence import influence
@@ -229,12 +231,35 @@ def series(name, values, measured="expected"):
 
 def story(valid, untrained=0.5, best=0.9):
     """The experiment with these agreements measured."""
-    made = AgreementExperiment()
-    made.order, made.valid, made.untrained, made.best = Order("paper", row="sst"), valid, untrained, best
-    made.xi = {
-        ("valid", "expected"): {name: valid.xi(name, "expected", best) for name in COLUMNS if name in valid.series}
-    }
+    xis = {name: valid.xi(name, "expected", best) for name in COLUMNS if name in valid.series}
+    made = told(estimates=estimates(valid, xis, untrained, best), comparison=len(valid.accuracy))
+    made.xi = {("valid", "expected"): xis}
     return made
+
+
+def told(comparison=2, **tables):
+    """The experiment with these tables of two reference runs."""
+    made = AgreementExperiment()
+    made.order = Order("paper", row="sst")
+    made.record = Record(tables, {"reference": [20, 21], "comparison": list(range(comparison))})
+    return made
+
+
+def rows(*splits):
+    """Their lines of the table of agreements, as far as rules read them."""
+    return [
+        {
+            "split": split.split,
+            "agreement": f"A({name})",
+            "value": one.value(),
+            **low_high(one.interval()),
+            "chance": float(split.chance.mean()),
+            "tau": one.value("tau"),
+            **low_high(one.interval("tau"), "tau_"),
+        }
+        for split in splits
+        for name, one in split.series.items()
+    ]
 
 
 def in_context(valid):
@@ -250,10 +275,10 @@ def in_context(valid):
 )
 def test_tau_counts_from_a_tenth(tau, verdict):
     every = {name: series(name, tau, "tau") for name in COLUMNS}
-    made = AgreementExperiment()
-    made.valid = Agreements("valid", every, np.full(50, 0.1), np.zeros((1, 1)))
-    parts = list(made.with_tau())
+    valid = Agreements("valid", every, np.full(50, 0.1), np.zeros((1, 1)))
+    parts = list(told(agreement=rows(valid)).with_tau())
     assert [(part.name, part.verdict) for part in parts] == [(f"tau({name})", verdict) for name in COLUMNS]
+    assert {part.direction for part in parts} == {"undecided" if verdict == "undecided" else "holds"}
 
 
 @pytest.mark.parametrize(
@@ -262,16 +287,15 @@ def test_tau_counts_from_a_tenth(tau, verdict):
 )
 def test_attention_shapes_the_lexicon_where_the_difference_lies_above_zero(learned, uniform, verdict):
     both = {"alpha, beta": series("alpha, beta", learned), "alpha, beta_uf": series("alpha, beta_uf", uniform)}
-    made = AgreementExperiment()
-    made.valid = Agreements("valid", both, np.full(30, 0.1), np.zeros((1, 1)))
-    assert made.shapes_lexicon().verdict == verdict
+    followed = Series(SEEDS_AGREE, (0, 10), {m: np.zeros((1, 2, 30)) for m in MEASURES})
+    valid = Agreements("valid", both | {SEEDS_AGREE: followed}, np.full(30, 0.1), np.zeros((1, 2)))
+    assert told(estimates=estimates(valid, {}, 0.5, 0.9)).shapes_lexicon().verdict == verdict
 
 
 def test_each_claim_is_decided_by_the_agreements_it_speaks_of():
     """Every agreement has a level of its own, on each split."""
     names = (*COLUMNS, "alpha, alpha_ibm", "beta_uf, beta_ibm", "beta_px, beta_ibm")
-    made = AgreementExperiment()
-    made.valid, made.train = (
+    valid, train = (
         Agreements(
             split,
             {name: series(name, [0.3 + start + 0.01 * number] * 30) for number, name in enumerate(names)},
@@ -280,6 +304,7 @@ def test_each_claim_is_decided_by_the_agreements_it_speaks_of():
         )
         for split, start in (("valid", 0.0), ("train", 0.2))
     )
+    made = told(agreement=rows(valid, train))
     levels = {f"A({name})": 0.3 + 0.01 * number for number, name in enumerate(names)}
     decided = {
         made.follows_lexicon: ["A(alpha, beta_uf)", "A(alpha, beta)"],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.experiments.frozen_lexicon.experiment import FROZEN, UNIFORM, FrozenLexicon
-from attnlab.lab.experiment import Order
+from attnlab.lab.experiment import Order, Record
 from attnlab.measures.series import Series
 
 STEPS = (0, 10, 20)
@@ -16,10 +16,11 @@ def series(name, *levels, texts=1000, pairs=2, seed=0):
     return Series(name, STEPS, {"expected": (drawn < np.array(levels)[:, None]).astype(float)})
 
 
-def findings(frozen, uniform, row="sst"):
+def findings(frozen, uniform, row="sst", runs=3):
     story = FrozenLexicon()
     story.order = Order("paper", row=row)
     story.compare(frozen, uniform)
+    story.record = Record({"table9": [story.held_out()]}, {"reference": list(range(runs))})
     return story.findings()
 
 
@@ -39,6 +40,17 @@ def test_the_difference_decides(frozen, uniform, verdict):
     assert part.effect == pytest.approx(max(frozen) - max(uniform), abs=0.06)
     assert part.interval[0] <= part.effect <= part.interval[1]
     assert "500 texts" in part.detail, "the interval is over the half that did not choose"
+
+
+def test_one_run_decides_nothing_by_a_few_points():
+    frozen, uniform = (
+        series(FROZEN, 0.0, 0.1, 0.1, texts=20_000),
+        series(UNIFORM, 0.0, 0.13, 0.13, texts=20_000, seed=1),
+    )
+    assert findings(frozen, uniform)[0].verdict == "holds"
+    (finding,) = findings(frozen, uniform, runs=1)
+    assert (finding.verdict, finding.parts[0].runs) == ("undecided", 1)
+    assert finding.parts[0].detail.endswith("One run decides nothing by less than 5 points.")
 
 
 def test_a_large_maximum_of_noise_does_not_decide():

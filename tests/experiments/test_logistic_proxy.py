@@ -7,7 +7,7 @@ import pytest
 from tests.lab.drawn import drawn as drawn_rows
 
 from attnlab.experiments.logistic_proxy.experiment import LOG, PX, Fitted, LogisticProxy, chosen_by_loss, word_by_word
-from attnlab.lab.experiment import Order
+from attnlab.lab.experiment import Order, Record
 from attnlab.measures.checkpoints import first_half
 from attnlab.measures.series import Series
 
@@ -35,6 +35,8 @@ def story(px=None, log=None, weights=None):
     made = LogisticProxy()
     made.order, made.fitted = Order("paper", row="sst"), weights
     made.series = {} if px is None else {PX: series(PX, px), LOG: series(LOG, log)}
+    row = {"chance": 0.05, **({} if px is None else made.held_out()), **({} if weights is None else weights.row())}
+    made.record = Record({"table10": [row]}, {"uniform": [0, 1]})
     return made
 
 
@@ -50,14 +52,16 @@ def drawn(level, texts=2000, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("shift", "verdict"), [(0.0, "holds"), (0.3, "fails"), (-0.3, "fails")], ids=["the same", "more", "less"]
+    ("shift", "verdict", "direction"),
+    [(0.0, "holds", "holds"), (0.3, "fails", "holds"), (-0.1, "fails", "holds"), (-0.4, "fails", "fails")],
+    ids=["the same", "more", "less", "another thing"],
 )
-def test_agreements_within_two_points(shift, verdict):
+def test_agreements_within_two_points_are_the_same_and_within_half_of_their_excess_similar(shift, verdict, direction):
     log = drawn(0.5)
     px = drawn(0.5 + shift) if shift else log.copy()
     px[:, 0] = 0.0  # the second step is the best one in any case
     part = story(px, log).same_agreement()
-    assert (part.name, part.verdict) == ("sst", verdict)
+    assert (part.name, part.verdict, part.direction) == ("sst", verdict, direction)
     assert part.effect == pytest.approx(shift, abs=0.03)
 
 

@@ -7,7 +7,7 @@ from tests.lab.drawn import drawn
 from attnlab.experiments.saliency.experiment import DECIDES, Compared, Saliency, Standard, compare, picture
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import load_claims
-from attnlab.lab.experiment import Order
+from attnlab.lab.experiment import Order, Record
 
 
 def test_the_claims_are_those_of_the_registry():
@@ -37,12 +37,15 @@ def outcome(*, loo_at, delta_at, relevance_at):
 
 def findings(measured):
     story = Saliency()
-    story.order, story.compared = Order("paper", row="sms"), measured
+    story.order = Order("paper", row="sms")
+    lines = [{**one.line(), "decides": DECIDES.get(name, "")} for name, one in measured.items()]
+    story.record = Record({"saliency": lines}, {"reference": [20, 21]})
     return story.findings()
 
 
 def verdicts(measured):
-    return {part.name: part.verdict for finding in findings(measured) for part in finding.parts}
+    parts = [part for finding in findings(measured) for part in finding.parts]
+    return {part.name: part.verdict for part in parts if part.name.startswith("A")}
 
 
 def test_what_points_to_the_same_word_holds_and_what_does_not_fails():
@@ -63,13 +66,25 @@ def test_few_texts_leave_it_undecided():
     assert set(verdicts(dict.fromkeys(DECIDES, few)).values()) == {"undecided"}
 
 
+def test_attention_that_finds_the_top_word_and_nothing_else_does_not_correlate_strongly():
+    """The fields share their largest position and are noise elsewhere: A holds, Kendall's tau does not."""
+    (saliency, _) = findings(outcome(loo_at=3, delta_at=3, relevance_at=3))
+    told = {part.name: (part.directed, part.verdict) for part in saliency.parts}
+    assert told["A(alpha, delta)"] == ("holds", "holds")
+    assert told["tau(alpha, delta)"] == ("holds", "fails")
+    undefined = {name: Compared(name, np.ones(9), np.full(9, np.nan), np.full(9, 0.1)) for name in DECIDES}
+    (saliency, _) = findings(undefined)
+    assert saliency.parts[2].verdict == "undecided"
+    assert saliency.parts[2].effect is None
+
+
 def test_each_claim_has_its_own_agreements():
     parts = {
         finding.claim: [part.name for part in finding.parts]
         for finding in findings(outcome(loo_at=3, delta_at=3, relevance_at=3))
     }
     assert parts == {
-        "attention-is-saliency": ["A(alpha, loo)", "A(alpha, delta)"],
+        "attention-is-saliency": ["A(alpha, loo)", "A(alpha, delta)", "tau(alpha, loo)", "tau(alpha, delta)"],
         "relevance-under-uniform": ["A(alpha, beta_uf)", "A(delta, beta_uf)", "A(loo, beta_uf)"],
     }
 

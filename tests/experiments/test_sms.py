@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.lab.drawn import drawn
 
-from attnlab.experiments.sms.experiment import AGAINST, FOR, Between, Sms, evidence_picture, mean_of_pairs, picture
-from attnlab.lab.experiment import Order
+from attnlab.experiments.sms.experiment import AGAINST, FOR, Sms, evidence_picture, matrix_of, mean_of_pairs, picture
+from attnlab.lab.experiment import Order, Record
 
 
 def matrix(level, spread=0.0, seeds=8, draw=0):
@@ -19,10 +19,12 @@ def finding(**matrices):
     """What the experiment says of these agreements (seeds, seeds) on each corpus."""
     story = Sms()
     story.order = Order("paper")
-    story.between = {
-        name: Between(None, list(range(len(values))), [], values[:, :, None], values[:, :, None])
+    pairs = [
+        {"corpus": name, "seed": i, "other_seed": j, "A": values[i, j]}
         for name, values in matrices.items()
-    }
+        for i, j in zip(*np.triu_indices(len(values), 1), strict=True)
+    ]
+    story.record = Record({"pairs": pairs}, {name: list(range(len(values))) for name, values in matrices.items()})
     (finding,) = story.findings()
     return finding
 
@@ -37,18 +39,25 @@ def test_two_seeds_decide_nothing():
 
 
 @pytest.mark.parametrize(
-    ("sms", "sst", "news", "verdicts"),
+    ("sms", "sst", "direction", "verdict"),
     [
-        (0.2, 0.6, 0.7, ["holds", "holds"]),
-        (0.6, 0.2, 0.9, ["fails", "holds"]),
-        (0.4, 0.4, 0.9, ["undecided", "holds"]),
+        (0.3, 0.05, "holds", "holds"),
+        (0.15, 0.1, "holds", "undecided"),
+        (0.1, 0.1, "undecided", "fails"),
+        (0.05, 0.3, "fails", "fails"),
     ],
+    ids=["far more", "more", "alike", "less"],
 )
-def test_verdicts(sms, sst, news, verdicts):
-    parts = finding(sms=matrix(sms, 0.05, draw=1), sst=matrix(sst, 0.05, draw=2), ag_news=matrix(news)).parts
-    assert [part.verdict for part in parts] == verdicts
-    assert [part.name for part in parts] == ["sms against sst", "sms against ag_news"]
-    assert {part.over for part in parts} == {"pairs of seeds"}
+def test_the_spread_over_pairs_decides_whatever_the_mean(sms, sst, direction, verdict):
+    (part,) = finding(sms=matrix(0.8, sms, seeds=12, draw=1), sst=matrix(0.3, sst, seeds=12, draw=2)).parts
+    assert (part.name, part.direction, part.verdict) == ("sms against sst", direction, verdict)
+    assert part.over == "seeds"
+
+
+def test_a_matrix_is_read_from_the_table_of_pairs():
+    values = np.array([[1.0, 0.1, 0.2], [0.1, 1.0, 0.6], [0.2, 0.6, 1.0]])
+    pairs = [{"seed": 20 + i, "other_seed": 20 + j, "A": values[i, j]} for i, j in ((0, 1), (0, 2), (1, 2))]
+    assert matrix_of(pairs).tolist() == values.tolist()
 
 
 def test_figures_draw_every_pair_of_seeds_and_whose_words_each_seed_looks_for():

@@ -113,15 +113,20 @@ def test_columns_of_the_main_table_can_be_chosen_and_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "whole"),
-    [(("holds", "holds"), "holds"), (("holds", "fails"), "fails"), (("holds", "undecided"), "undecided")],
+    ("verdicts", "whole", "each"),
+    [
+        (("holds", "holds"), "as the paper says", ("as the paper says", "as the paper says")),
+        (("holds", "fails"), "differs", ("as the paper says", "differs")),
+        (("holds", "undecided"), "open", ("as the paper says", "open")),
+    ],
 )
-def test_a_claim_holds_where_it_holds_on_all_its_corpora(tmp_path, verdicts, whole):
+def test_a_claim_is_as_the_paper_says_where_it_is_so_on_all_its_corpora(tmp_path, verdicts, whole, each):
     for row, verdict in zip(("sst", "sms"), verdicts, strict=True):
         put(tmp_path, "quick", row, verdict=verdict)
     page = page_of(tmp_path)
     assert "<th>claim</th><th>over all</th><th>sst</th><th>sms</th>" in page
-    assert f"<td>sms-unstable</td><td>{whole}</td><td>{verdicts[0]}</td><td>{verdicts[1]}</td>" in page
+    assert f"<td>sms-unstable</td><td>{whole}</td><td>{each[0]}</td><td>{each[1]}</td>" in page
+    assert "Until 2026-11-18 its rule gave: undecided." in page
     assert "<details><summary>2 parts with their numbers</summary>" in page
 
 
@@ -130,7 +135,7 @@ def test_a_corpus_that_decides_no_claim_has_an_empty_cell(tmp_path):
         put(tmp_path, "quick", row)
     place = tmp_path / "quick" / "sms" / "result.json"
     place.write_text(json.dumps({**json.loads(place.read_text(encoding="utf-8")), "claims": []}), encoding="utf-8")
-    assert "<td>sms-unstable</td><td>holds</td><td>holds</td><td></td>" in page_of(tmp_path)
+    assert "<td>sms-unstable</td><td>as the paper says</td><td>as the paper says</td><td></td>" in page_of(tmp_path)
 
 
 def test_every_text_is_escaped(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.experiments.uniform_overtraining.experiment import AGREEMENT, UniformOvertraining, read_peak
-from attnlab.lab.experiment import Order
+from attnlab.lab.experiment import Order, Record
 from attnlab.measures.series import Series
 
 
@@ -28,11 +28,22 @@ def series(levels, steps, texts=1500, seed=1):
 def test_verdicts(levels, last, verdict):
     story = UniformOvertraining()
     story.order = Order("paper", row="sst")
-    story.follow(series(levels, (0, 10, last)))
+    steps = (0, 10, last)
+    row = read_peak(series(levels, steps)).row(steps)
+    story.record = Record({"peak": [row]}, {"reference": [20, 21, 22]})
     (finding,) = story.findings()
     assert finding.claim == "uniform-rises-then-falls"
     assert finding.parts[0].name == "sst"
     assert finding.verdict == verdict
+
+
+def test_one_run_decides_nothing_by_a_few_points():
+    story, steps = UniformOvertraining(), (0, 10, 4000)
+    story.order = Order("reduced", row="yelp")
+    row = read_peak(series((0.1, 0.6, 0.57), steps, texts=40_000)).row(steps)
+    for runs, verdict in ((3, "holds"), (1, "undecided")):
+        story.record = Record({"peak": [row]}, {"reference": list(range(runs))})
+        assert story.rises_then_falls().verdict == verdict
 
 
 def test_the_peak_is_chosen_on_one_half_and_all_is_read_on_the_other():

@@ -83,7 +83,9 @@ def test_unknown_claim_names_close_ones() -> None:
         claim("copy-iid-learn")
 
 
-ENTRY = '[[claim]]\nid = "{id}"\nsource = "P"\nstatement = "{statement}"\nexperiments = {experiments}\nrule = "r"\n'
+ENTRY = (
+    '[[claim]]\nid = "{id}"\nsource = "P"\nstatement = "{statement}"\nexperiments = {experiments}\ndirection = "r"\n'
+)
 
 
 def entry(id: str = "a", statement: str = "s", experiments: str = '["e"]') -> str:
@@ -100,7 +102,10 @@ def test_registry_reads_in_order() -> None:
         (entry(statement=" "), "'a' in the awaiting.toml has an empty statement"),
         (entry(experiments="[]"), "'a' in the awaiting.toml has an empty experiments"),
         (entry(experiments='["e", ""]'), "'a' in the awaiting.toml has an empty experiments"),
-        (entry().replace('rule = "r"', ""), r"0\.rule"),
+        (entry().replace('direction = "r"', ""), r"0\.direction"),
+        (entry() + 'strenght = "twice"\n', r"0\.strenght"),
+        (entry() + '[[claim.earlier]]\ndate = 2026-01-01\nverdict = "fails"\nwhy = " "\n', "does not say why"),
+        (entry() + 'stance = "denies"\n', r"0\.stance"),
         (entry(experiments="3"), r"0\.experiments"),
         ("[[claim", "not TOML"),
     ],

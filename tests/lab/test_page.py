@@ -82,7 +82,7 @@ def test_it_tells_question_outcome_claims_figures_tables_and_command(tmp_path):
         "A network is asked to repeat what it reads. Is that harder",
         "summary: stronger",
         "I.i.d. sequences from 40 words are always learned",
-        "It holds in these runs.",
+        "As the paper says.",
         "0.125 to 0.5",
         "what stronger shows",
         "<td>0.123</td>",
@@ -95,9 +95,7 @@ def test_it_tells_question_outcome_claims_figures_tables_and_command(tmp_path):
     assert "never shown" not in page
 
 
-@pytest.mark.parametrize(
-    ("verdict", "words"), [("fails", "It fails in these runs."), ("undecided", "These runs do not decide it.")]
-)
+@pytest.mark.parametrize(("verdict", "words"), [("fails", "It differs from the paper."), ("undecided", "It is open.")])
 def test_verdicts_are_put_in_words(tmp_path, verdict, words):
     put(tmp_path, verdict=verdict)
     assert f"{claim('copy-iid-learns').source}). {words}" in page_of(tmp_path)
@@ -114,7 +112,7 @@ def test_the_page_begins_with_verdicts_and_tells_settings_apart(tmp_path):
     }
     place.write_text(json.dumps({**json.loads(place.read_text()), **changes}))
     page = page_of(tmp_path)
-    assert f"It fails in these runs: of {MOST_PARTS + 1} parts 1 holds, {MOST_PARTS} fail." in page
+    assert f"It differs from the paper: of {MOST_PARTS + 1} parts 1 holds, {MOST_PARTS} fail." in page
     assert "<p>40 of 60: all learned.</p>" in page
     assert "<p>40 of 80: half did. And so on.</p>" in page
     assert f"<summary>{MOST_PARTS + 1} parts with their numbers</summary>" in page

@@ -1,4 +1,4 @@
-"""``attnlab claims``: every claim of the papers and its verdict."""
+"""``attnlab claims``: every claim of the papers, whether it came out as they say, and by how much."""
 
 from itertools import groupby
 from pathlib import Path
@@ -6,89 +6,140 @@ from typing import Annotated
 
 from rich.table import Table
 from rich.text import Text
-from typer import Option
+from typer import Exit, Option
 
 from attnlab.cli.options import JsonOption, Screen, print_json
 from attnlab.errors import UsageError
-from attnlab.lab.claims import VERDICTS, Decision, Verdict, decide, differing
+from attnlab.lab.claims import OF_OURS, OUTCOMES, Decision, Outcome, decide, differing
+from attnlab.lab.claims.words import ONE_RUN, effect_in_words, preset_in_words, tally, told_earlier
 
-_COLOURS: dict[Verdict, str] = {"holds": "green", "fails": "red", "undecided": "dim"}
+_COLOURS: dict[Outcome, str] = {"as the paper says": "green", "differs": "red", "open": "yellow", "not run": "dim"}
+_IN_SHORT = {"as the paper says": "as said"}
+WIDTH = {"outcome": 8, "id": 34}
+"""Characters of the columns in the short listing; effects have what is left of 80."""
 
 
 def claims(
     as_json: JsonOption = False,
+    long: Annotated[bool, Option("--long", help="Each claim with its statement, rules, parts and reasons.")] = False,
+    check: Annotated[bool, Option("--check", help="Recompute every outcome from the results' own tables.")] = False,
     results: Annotated[Path, Option(help="The folder that holds the results.")] = Path("results"),
-    verdict: Annotated[str | None, Option(help="Only claims that: holds, fails or undecided.")] = None,
+    outcome: Annotated[
+        str | None, Option(help="Only claims that came out so: 'as the paper says', differs, open or 'not run'.")
+    ] = None,
     experiment: Annotated[str | None, Option(help="Only claims that this experiment decides.")] = None,
 ) -> None:
-    """Show every claim of the papers with its measured verdict."""
-    decisions = select(decide(results), verdict, experiment)
-    if as_json:
+    """Show every claim of the papers, and whether it came out as they say."""
+    decisions = select(decide(results), outcome, experiment)
+    if check:
+        _check(results, experiment, as_json)
+    elif as_json:
         print_json([decision.to_json() for decision in decisions])
-        return
-    console = Screen()
-    console.print(table(decisions))
-    counts = ", ".join(f"{sum(d.verdict == v for d in decisions)} {v}" for v in VERDICTS)
-    console.print(f"{len(decisions)} claims: {counts}. Results from {results}.")
+    else:
+        console = Screen()
+        console.print(_tally(decisions))
+        console.print(table(decisions) if long else Text("\n").join(map(line, decisions)), soft_wrap=not long)
+        console.print(f"Results from {results}. *: not all of the paper's own settings. More: attnlab claims --long")
 
 
-def select(decisions: list[Decision], verdict: str | None, experiment: str | None) -> list[Decision]:
-    """The decisions with this verdict and by this experiment; None takes all."""
-    if verdict is not None and verdict not in VERDICTS:
-        raise UsageError(f"There is no verdict {verdict!r}; verdicts are {', '.join(VERDICTS)}.")
-    names = dict.fromkeys(name for decision in decisions for name in experiments_of(decision))
+def select(decisions: list[Decision], outcome: str | None, experiment: str | None) -> list[Decision]:
+    """The decisions with this outcome and by this experiment; None takes all."""
+    if outcome is not None and outcome not in OUTCOMES:
+        raise UsageError(f"There is no outcome {outcome!r}; outcomes are {', '.join(OUTCOMES)}.")
+    names = dict.fromkeys(name for decision in decisions for name in decision.claim.experiments)
     if experiment is not None and experiment not in names:
         raise UsageError(f"No claim is decided by {experiment!r}; experiments with claims are {', '.join(names)}.")
     return [
         decision
         for decision in decisions
-        if verdict in (None, decision.verdict) and (experiment is None or experiment in experiments_of(decision))
+        if outcome in (None, decision.outcome) and (experiment is None or experiment in decision.claim.experiments)
     ]
 
 
-def experiments_of(decision: Decision) -> list[str]:
-    """The names of the experiments that decide a claim."""
-    return decision.experiment.split(", ")
+def line(decision: Decision) -> Text:
+    """A claim in at most 80 characters: how it came out, its id, effect with unit and interval, preset."""
+    said = Text(_short(decision).ljust(WIDTH["outcome"]), _COLOURS[decision.outcome])
+    preset, left = preset_in_words(decision), 80 - WIDTH["outcome"] - WIDTH["id"]
+    effects = [effect_in_words(decision.effect, decision.interval, decision.unit, digits) for digits in (3, 2, 1)]
+    effect = next(text for text in [*effects, ""] if len(text) + 1 + len(preset) <= left)
+    return said + f"{decision.id.ljust(WIDTH['id'])}{effect}{preset.rjust(left - len(effect))}".rstrip()
+
+
+def _short(decision: Decision) -> str:
+    if decision.weakly:
+        return "weakly"
+    names = OF_OURS if decision.claim.by == "ours" else _IN_SHORT
+    return names.get(decision.outcome, decision.outcome)
+
+
+def _tally(decisions: list[Decision]) -> Table:
+    drawn = Table("claims of", *("as said", "(weakly)", "differs", "open", "not run"), box=None, pad_edge=False)
+    for row in tally(decisions):
+        cells = [row["as the paper says"], f"({row['weakly']})", row["differs"], row["open"], row["not run"]]
+        drawn.add_row(str(row["paper"]), *map(str, cells))
+    return drawn
 
 
 def table(decisions: list[Decision]) -> Table:
-    """The decisions as a table, grouped by experiment in the order of the registry."""
-    drawn = Table("verdict", "effect [95 %]", "preset", "claim", box=None, pad_edge=False)
+    """The decisions at length, grouped by experiment in the order of the registry."""
+    drawn = Table("outcome", "effect [95 %]", "preset", "claim", box=None, pad_edge=False)
     order = list(dict.fromkeys(decision.experiment for decision in decisions))
     grouped = groupby(sorted(decisions, key=lambda d: order.index(d.experiment)), key=lambda d: d.experiment)
     for name, group in grouped:
         drawn.add_row("", "", "", Text(name, style="bold underline"))
         for decision in group:
+            claim = decision.claim
             drawn.add_row(
-                Text(decision.verdict, style=_COLOURS[decision.verdict], no_wrap=True),
-                Text(effect(decision), no_wrap=True),
-                Text(decision.preset or "", no_wrap=True),
-                Text.assemble((decision.id, "bold"), "\n", decision.statement, (scope(decision), "dim")),
+                Text(decision.words, style=_COLOURS[decision.outcome]),
+                Text(effect_in_words(decision.effect, decision.interval, decision.unit)),
+                Text(preset_in_words(decision), no_wrap=True),
+                Text.assemble(
+                    (decision.id, "bold"), f"\n{claim.statement} ({claim.source})", ("\n".join(told(decision)), "dim")
+                ),
             )
     return drawn
 
 
-def scope(decision: Decision) -> str:
-    """On its own line what a verdict is about, where that is not plain: which corpora, and parts that disagree.
+def told(decision: Decision) -> list[str]:
+    """What else there is to know of a claim, a line each: where it was decided, by which rules, and how before."""
+    claim, rows = decision.claim, ", ".join(decision.rows)
+    stance = {"affirms": "", "rejects": "The paper rejects it.", "suggests": "The paper suggests it."}[claim.stance]
+    lines = [
+        "",
+        stance,
+        f"Decided on {rows}." if rows else "",
+        f"{differing(decision.parts).capitalize()}." if differing(decision.parts) else "",
+        f"Not run: {', '.join(decision.missing)}." if decision.missing else "",
+        f"Preset: {'; '.join(decision.departs)}." if decision.departs else "",
+        ONE_RUN.replace("One run", f"One run in {len(decision.one_run)} parts") if decision.one_run else "",
+        f"Direction: {claim.direction}" if claim.strength else f"Rule: {claim.direction}",
+        f"Strength: {claim.strength}" if claim.strength else "",
+        f"Authors: {claim.authors}" if claim.authors else "",
+        f"Why: {claim.reason}" if claim.reason else "",
+        *told_earlier(claim),
+    ]
+    return lines[:1] + [one for one in lines if one]
 
-    >>> from attnlab.lab.claims import Part
-    >>> parts = [Part(name, verdict, None, None, "seeds", "") for name, verdict in (("a", "holds"), ("b", "fails"))]
-    >>> scope(Decision("id", "P3", "it works", "agreement", "fails", None, None, "paper", tuple(parts), ("sst", "sms")))
-    '\\ndecided on sst, sms; of 2 parts 1 holds, 1 fails'
-    """
-    corpora = f"decided on {', '.join(decision.rows)}" if decision.rows else ""
-    said = "; ".join(part for part in (corpora, differing(decision.parts)) if part)
-    return f"\n{said}" if said else ""
 
+def _check(results: Path, experiment: str | None, as_json: bool) -> None:
+    """Print what came out otherwise and what could not be decided again; end with code 1 if anything did."""
+    from attnlab.lab.check import check_claims
 
-def effect(decision: Decision) -> str:
-    """The effect and its interval, as far as they are there.
-
-    >>> from attnlab.lab.claims import Decision
-    >>> effect(Decision("id", "P3", "it works", "copying", "holds", 0.5, (0.25, 0.75), "paper", ()))
-    '0.5 [0.25, 0.75]'
-    """
-    if decision.effect is None:
-        return ""
-    interval = decision.interval
-    return f"{decision.effect:.3g}" + (f" [{interval[0]:.3g}, {interval[1]:.3g}]" if interval else "")
+    checked = list(check_claims(results, experiment))
+    if as_json:
+        print_json([vars(one) for one in checked])
+    else:
+        console = Screen()
+        for title, same in (("Came out otherwise", False), ("Cannot be decided again from what is kept", None)):
+            listed = [one for one in checked if one.same is same]
+            if listed:
+                console.print(f"{title}:")
+            for said, group in groupby(sorted(listed, key=lambda one: one.said), key=lambda one: one.said):
+                console.print(f"  {', '.join(f'{one.result} {one.claim}' for one in group)}: {said}.")
+        kept, other, not_again = (sum(one.same is kind for one in checked) for kind in (True, False, None))
+        console.print(
+            f"{kept} of {len(checked)} claims of results came out as they are kept, {other} otherwise; {not_again} "
+            "cannot be decided again."
+        )
+    if any(one.same is False for one in checked):
+        raise Exit(1)

@@ -130,14 +130,15 @@ def _plan(costs: "list[tuple[Order, Estimate]]", name: str, workers: int, as_jso
 def _print(result: Any) -> None:
     screen = options.Screen()
     screen.print(result.summary)
-    table = Table("claim", "part", "verdict", "effect", "95 % interval", "numbers")
+    table = Table("claim", "part", "direction", "with our margin", "effect", "95 % interval", "numbers")
     colours = {"holds": "green", "fails": "red", "undecided": "yellow"}
     for finding in result.findings:
         for part in finding.parts:
             table.add_row(
                 finding.claim,
                 part.name,
-                Text(part.verdict, colours[part.verdict]),
+                Text(part.directed, colours[part.directed]),
+                Text(part.verdict, colours[part.verdict]) if part.direction else "",
                 "" if part.effect is None else f"{part.effect:.3g}",
                 "" if part.interval is None else f"{part.interval[0]:.3g} to {part.interval[1]:.3g}",
                 part.detail,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -86,6 +87,38 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Record:
+    """What a result keeps of its measurements: ``tables`` by name, ``seeds`` by role. Rules that read nothing else can
+    be applied to a result that is written, long after its runs are gone.
+    """
+
+    tables: Mapping[str, Table]
+    seeds: Mapping[str, list[int]]
+
+    def rows(self, table: str, **where: Any) -> list[Mapping[str, Any]]:
+        """The rows of a table that have these values in these columns, in their order."""
+        rows = self.tables.get(table, ())
+        return [row for row in rows if all(row[column] == value for column, value in where.items())]
+
+    def row(self, table: str, **where: Any) -> Mapping[str, Any]:
+        """The only such row."""
+        (row,) = self.rows(table, **where)
+        return row
+
+    def runs(self, role: str) -> int:
+        """How many runs have this role."""
+        return len(self.seeds.get(role, ()))
+
+    def learned(self, setting: str) -> list[bool]:
+        """Which runs of a setting have learned, by the table of runs."""
+        return [row["learned"] for row in self.rows("runs", setting=setting)]
+
+    def learned_steps(self, setting: str) -> list[int]:
+        """The steps at which those that have learned did."""
+        return [row["step"] for row in self.rows("runs", setting=setting, learned=True)]
+
+
+@dataclass(frozen=True)
 class Result:
     """What an experiment found.
 
@@ -101,11 +134,15 @@ class Result:
     seeds: dict[str, list[int]] = field(default_factory=dict)
 
 
-def claim(id: str) -> Callable[[Rule], Rule]:
-    """Marks the method of an experiment that decides the claim ``id``: it returns the claim's part, or its parts."""
+def claim(id: str, reads: Sequence[str] = ()) -> Callable[[Rule], Rule]:
+    """Marks the method of an experiment that decides the claim ``id``: it returns the claim's part, or its parts.
+
+    ``reads``: the tables of `Experiment.record` that it decides from, and from nothing else. Such a claim can be
+    decided again from a written result.
+    """
 
     def mark(rule: Rule) -> Rule:
-        rule.claim = id  # type: ignore[attr-defined]
+        rule.claim, rule.reads = id, tuple(reads)  # type: ignore[attr-defined]
         return rule
 
     return mark
@@ -117,6 +154,8 @@ class Experiment:
     ``decides_at``: presets whose results decide claims; at others the numbers are shown and every part is undecided.
     ``recalls``: it reads measurements alone, no weights, so runs that other results have measured need no training.
     ``may_stop``: it asks of a run no more than whether it learns in time, so hopeless runs may be ended early.
+    ``trains``: it has runs; one that has none is worked out again where its claims are checked.
+    ``not_kept``: why claims cannot be decided again from its tables, where a rule reads more than these.
     ``rows``: names of the corpora it is run on one by one; none for an experiment that is run as a whole.
     """
 
@@ -128,6 +167,8 @@ class Experiment:
     recalls: ClassVar[bool] = False
     may_stop: ClassVar[bool] = False
     rows: ClassVar[tuple[str, ...]] = ()
+    trains: ClassVar[bool] = True
+    not_kept: ClassVar[str] = ""
 
     order: Order
     runs: Runs
@@ -207,15 +248,26 @@ class Experiment:
 
     # --- what all experiments have in common
 
+    @cached_property
+    def record(self) -> Record:
+        """What its result keeps, made once."""
+        return Record({**self.tables(), **self.run_tables()}, self.seeds())
+
+    def retold(self, order: Order, record: Record) -> Self:
+        """The experiment with a written result's record: what those rules can be asked of that read nothing else."""
+        story = copy(self)
+        story.order, story.record = order, record
+        return story
+
     @classmethod
     def rules(cls) -> dict[str, Callable[[Any], Decided]]:
         """The methods that decide claims, by claim, in the order in which they are written."""
         methods = [method for kind in reversed(cls.__mro__) for method in vars(kind).values()]
         return {method.claim: method for method in methods if hasattr(method, "claim")}
 
-    def findings(self) -> tuple[Finding, ...]:
-        """What the rules say; undecided throughout at a preset that decides nothing."""
-        decided = {id: rule(self) for id, rule in self.rules().items()}
+    def findings(self, only: str | None = None) -> tuple[Finding, ...]:
+        """What the rules say, or that of one claim; undecided throughout at a preset that decides nothing."""
+        decided = {id: rule(self) for id, rule in self.rules().items() if only in (None, id)}
         findings = [Finding(id, (it,) if isinstance(it, Part) else tuple(it)) for id, it in decided.items()]
         if self.order.preset not in self.decides_at:
             findings = [finding.undecided() for finding in findings]
@@ -233,11 +285,11 @@ class Experiment:
         story = self.story(order, self.outcomes(order, done))
         return Result(
             summary=story.summary(),
-            tables={**story.tables(), **story.run_tables()},
+            tables=dict(story.record.tables),
             figures=dict(story.figures()),
             findings=story.findings(),
             notes=tuple(story.notes()),
-            seeds=story.seeds(),
+            seeds=dict(story.record.seeds),
         )
 
     def run_tables(self) -> dict[str, Table]:

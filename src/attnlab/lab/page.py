@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import UsageError
-from attnlab.lab.claims import Finding, differing, load_claims
+from attnlab.lab.claims import Finding, Part, departing, load_claims
+from attnlab.lab.claims.words import stands, told_earlier
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.paper_figure import page_words
 from attnlab.lab.written import WrittenResult, chart_title, in_words, strongest
@@ -14,14 +15,14 @@ from attnlab.pages.page import Section, write_page
 PAGE = "report.html"
 LONGEST_TABLE = 40
 """Longer tables are named, not shown: they are for programs."""
-MOST_PARTS = 8
-"""Parts of verdicts that are shown; a table of more stands folded."""
-
-VERDICTS_IN_WORDS = {
+IN_WORDS = {
     "holds": "It holds in these runs.",
     "fails": "It fails in these runs.",
     "undecided": "These runs do not decide it.",
 }
+"""What is said of a claim that no registry has: one of a user's own."""
+MOST_PARTS = 8
+"""Parts of verdicts that are shown; a table of more stands folded."""
 
 
 def write_result_page(experiment: Experiment, folder: Path) -> Path:
@@ -39,7 +40,7 @@ def write_result_page(experiment: Experiment, folder: Path) -> Path:
     numbers = Section("What came out, in numbers", paragraphs(result))
     sections += [*figures(result, words.captions), numbers, *_parts(result), *_tables(result), how_it_was_run(result)]
     path = folder / PAGE
-    lead = f"{words.question} Source: {experiment.source}. Run {result.name}."
+    lead = f"{words.question} Source: {experiment.source}. Run {result.name}{_left_out(result)}."
     write_page(path, experiment.title, lead.strip(), sections)
     return path
 
@@ -51,16 +52,21 @@ def decisions(results: Sequence[WrittenResult], column: str) -> list[dict[str, s
             "claim": finding.claim,
             **({column: result.name} if column else {}),
             "part": part.name,
-            "verdict": part.verdict,
+            **answers(part),
             "effect": "" if part.effect is None else f"{part.effect:.3g}",
             "95 % interval": "" if part.interval is None else f"{part.interval[0]:.3g} to {part.interval[1]:.3g}",
-            "over": part.over,
+            "over": f"{part.over} of one run" if part.one_run else part.over,
             "numbers": part.detail,
         }
         for result in results
         for finding in result.findings()
         for part in finding.parts
     ]
+
+
+def answers(part: Part) -> dict[str, str]:
+    """A part's answers: in the text's own words, and with our margin where there is one."""
+    return {"direction": part.directed, "with our margin": part.verdict if part.direction else ""}
 
 
 def figures(result: WrittenResult, captions: Mapping[str, str]) -> list[Section]:
@@ -81,6 +87,8 @@ def how_it_was_run(result: WrittenResult) -> Section:
     document = result.document
     seeds = "; ".join(f"{role} {', '.join(map(str, values))}" for role, values in document["seeds"].items())
     rules = decided_by(document)
+    if again := document.get("decided_again"):
+        rules = f"{rules} {again['why']}".strip()
     ran = f"{document['command']}; seeds: {seeds or 'none'}; {document['training_seconds']:.0f} seconds of training."
     if recalled := document.get("recalled_runs"):
         sources = ", ".join(f"{len(runs)} of {source}" for source, runs in recalled.items())
@@ -110,6 +118,12 @@ def paragraphs(result: WrittenResult) -> list[str]:
     return summary.split("\n")
 
 
+def _left_out(result: WrittenResult) -> str:
+    """What its preset left out of the paper's settings, in brackets."""
+    told = departing(result.document["experiment"], result.preset, result.row)
+    return f" ({told})" if told else ""
+
+
 def _claims(result: WrittenResult) -> list[Section]:
     """What is claimed, by whom, and how it stands."""
     sentences = [_in_a_sentence(finding) for finding in result.findings()]
@@ -125,13 +139,14 @@ def _parts(result: WrittenResult) -> list[Section]:
 
 def _in_a_sentence(finding: Finding) -> str:
     claims = {claim.id: claim for claim in load_claims()}
-    verdict = VERDICTS_IN_WORDS[finding.verdict]
-    if differences := differing(finding.parts):
-        verdict = f"{verdict.rstrip('.')}: {differences}."
     if (claim := claims.get(finding.claim)) is None:  # of an experiment that is not part of attnlab
-        return f"{finding.claim}: {verdict}"
+        return f"{finding.claim}: {IN_WORDS[finding.verdict]}"
     statement = claim.statement.rstrip(".")
-    return f"{statement[0].upper()}{statement[1:]} ({claim.source}). {verdict}"
+    rejected = " The paper rejects it." if claim.stance == "rejects" else ""
+    said = [f"{statement[0].upper()}{statement[1:]} ({claim.source}).{rejected}", stands(claim, finding.parts)]
+    said += [f"Authors: {claim.authors}"] if claim.authors else []
+    said += [f"Why: {claim.reason}"] if claim.reason else []
+    return " ".join([*said, *told_earlier(claim)])
 
 
 def _tables(result: WrittenResult) -> list[Section]:

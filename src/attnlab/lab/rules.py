@@ -1,11 +1,16 @@
 """The rules that experiments share: from numbers to a part of a claim, with its verdict, effect and interval.
 
 Each says when the part holds and when it fails; in between it is undecided. Rules on means take one value a seed and
-decide by the 95 % bootstrap interval of the mean; rules on rates take one True or False a seed.
+decide by the 95 % bootstrap interval of the mean; rules on rates take one True or False a seed; rules on an `Estimate`
+take a value with its interval as a table keeps it.
+
+Where a rule has a margin of ours, the part says apart from it what the text's own words get: its direction.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +21,11 @@ from attnlab.stats.rates import fisher_exact, newcombe, wilson
 
 LEAST = 20
 """Fewest seeds on which a rule decides, unless it says otherwise."""
+TAU_LEAST = 0.1
+"""The least Kendall's tau that counts as agreement: its chance level is 0, which twice is no margin."""
 NO_RUN = "No run at this preset."
+FEW = 0.05
+"""A few points. An interval over the texts of one run knows nothing of other starts: by less nothing is decided."""
 
 Interval = tuple[float, float]
 Values = Sequence[float]
@@ -84,27 +93,99 @@ def low_high(interval: Interval | None, before: str = "") -> dict[str, float | N
     return {f"{before}low": low, f"{before}high": high}
 
 
+# --- a value with its interval
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A measured value with its 95 % interval. ``over``: what the interval is over. ``runs``: of how many trained runs
+    the texts are that an interval over examples is over.
+    """
+
+    value: float
+    interval: Interval | None
+    over: str = "seeds"
+    runs: int | None = None
+
+    @classmethod
+    def of(
+        cls, row: Mapping[str, Any], value: str = "value", before: str = "", *, over: str = "examples", runs: int = 0
+    ) -> "Estimate":
+        """The one in columns ``value``, ``low`` and ``high`` of a table's row, the last two with ``before`` in front.
+
+        >>> Estimate.of({"tau": 0.2, "tau_low": 0.1, "tau_high": 0.3}, "tau", "tau_").interval
+        (0.1, 0.3)
+        """
+        low, high = row[f"{before}low"], row[f"{before}high"]
+        return cls(row[value], None if low is None else (low, high), over, runs or None)
+
+
+def estimate_row(what: str, found: Estimate | None, over: str, detail: str, **more: Any) -> dict[str, Any]:
+    """A line of a table of estimates, for values that no other table has: what it is, its numbers, and a sentence."""
+    value, interval = (None, None) if found is None else (found.value, found.interval)
+    return {"what": what, "value": value, **low_high(interval), "over": over, **more, "detail": detail}
+
+
+def exceeds(name: str, found: Estimate, bound: float, detail: str, *, least: float | None = None) -> Part:
+    """Holds in direction if the whole interval lies above ``bound``, and fails if it lies below.
+
+    With ``least``, our margin: holds if the value is at least that as well, fails if the whole interval lies below it.
+    On one run neither direction is decided by less than a few points.
+
+    >>> part = exceeds("SST", Estimate(0.17, (0.16, 0.18)), 0.09, "", least=0.2)
+    >>> part.direction, part.verdict
+    ('holds', 'fails')
+    """
+    direction, runs = higher(found.interval, bound), found.runs if found.over == "examples" else None
+    if runs == 1 and direction != "undecided" and abs(found.value - bound) < FEW:
+        direction, detail = "undecided", f"{detail} One run decides nothing by less than {100 * FEW:g} points."
+    if least is None:
+        return Part(name, direction, found.value, found.interval, found.over, detail, runs=runs)
+    verdict: Verdict = "holds" if direction == "holds" and found.value >= least else "undecided"
+    if found.interval is not None and found.interval[1] < least:
+        verdict = "fails"
+    return Part(name, verdict, found.value, found.interval, found.over, detail, direction, runs)
+
+
+def falls_short(name: str, found: Estimate, bound: float, detail: str) -> Part:
+    """Holds if the whole interval lies below ``bound``, fails if it lies above; one run as in `exceeds`.
+
+    >>> falls_short("SST", Estimate(-0.2, (-0.3, -0.1)), 0, "It is less.").verdict
+    'holds'
+    """
+    turned = None if found.interval is None else (-found.interval[1], -found.interval[0])
+    part = exceeds(name, replace(found, value=-found.value, interval=turned), -bound, detail)
+    return replace(part, effect=found.value, interval=found.interval)
+
+
+def directed(part: Part, direction: Verdict) -> Part:
+    """The part with what its direction alone gets beside the verdict that our margin has.
+
+    >>> directed(all_of("eight bad heads", [True, False] * 10), "holds").direction
+    'holds'
+    """
+    return replace(part, direction=direction)
+
+
 # --- agreements: one value a text
 
 
-def over_examples(values: NDArray[np.float64]) -> Interval | None:
-    """The 95 % interval over examples of the mean of ``values`` (texts,); None where there is a single example."""
-    interval = interval_over_examples(values)
+def over_examples(values: NDArray[np.float64], groups: NDArray[np.int64] | None = None) -> Interval | None:
+    """The 95 % interval over examples of the mean of ``values`` (texts,); None where there is a single example.
+
+    ``groups`` (texts,): which are drawn together, such as the output words of one sentence.
+    """
+    interval = interval_over_examples(values, groups=groups)
     return None if interval is None else (interval.low, interval.high)
 
 
-def far_exceeds(name: str, values: NDArray[np.float64], chance: NDArray[np.float64]) -> Part:
-    """Holds if the lower bound over examples is above chance and the value at least twice it; fails if the whole
-    interval lies below twice chance. ``values`` and ``chance`` (texts,).
+def far_exceeds(name: str, found: Estimate, chance: float, texts: int | None = None) -> Part:
+    """Holds in direction if the whole interval over examples lies above ``chance``, fails if it lies below; with our
+    margin if the value is at least twice chance, and fails if the whole interval lies below that.
     """
-    value, level, interval = float(np.mean(values)), float(np.mean(chance)), over_examples(values)
-    verdict: Verdict = "undecided"
-    if interval is not None and interval[0] > level and value >= 2 * level:
-        verdict = "holds"
-    elif interval is not None and interval[1] < 2 * level:
-        verdict = "fails"
-    detail = f"{value:.3f} over {len(values)} texts, {value / level:.1f} times chance, {level:.3f}."
-    return Part(name, verdict, value, interval, "examples", detail)
+    many = f" over {texts} texts" if texts else ""
+    detail = f"{found.value:.3f}{many}, {found.value / chance:.1f} times chance, {chance:.3f}."
+    return exceeds(name, found, chance, detail, least=2 * chance)
 
 
 # --- means: one value a seed
@@ -198,7 +279,8 @@ def more_often(name: str, learned: Sequence[bool], others: Sequence[bool]) -> Pa
 
 
 def often_fails(learned: Sequence[bool], control: Sequence[bool], detail: str) -> Part:
-    """Holds if the failure rate's lower bound is above 0.1 and it differs from the control's (exact test).
+    """Holds in direction if it fails more often than the control (exact test); with our margin if the failure rate's
+    lower bound is above 0.1 as well, and fails if its upper bound is below.
 
     ``detail``: says how often both failed; the p-value is added.
     """
@@ -208,4 +290,6 @@ def often_fails(learned: Sequence[bool], control: Sequence[bool], detail: str) -
     low, high = wilson(failed, n)
     p = fisher_exact((failed, n), (other, m))
     verdict: Verdict = "holds" if low > 0.1 and p < 0.05 else "fails" if high < 0.1 else "undecided"
-    return Part("often fail", verdict, failed / n, (low, high), "seeds", f"{detail} (p = {p:.2g}).")
+    more: Verdict = "undecided" if p >= 0.05 else "holds" if failed / n > other / m else "fails"
+    verdict = verdict if verdict != "holds" or more == "holds" else "undecided"
+    return Part("often fail", verdict, failed / n, (low, high), "seeds", f"{detail} (p = {p:.2g}).", more)

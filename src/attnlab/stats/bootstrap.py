@@ -8,7 +8,7 @@ Each has a generator of its own, named by what it is for: the same call gives th
 function to function, and committed results depend on them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -79,13 +79,15 @@ def _resample(sample: Sample, statistic: Statistic, resamples: int, generator: n
         raise UsageError("A bootstrap interval needs a list of finite numbers, and not an empty one.")
     if statistic not in _STATISTICS:
         raise UsageError(f"There is no statistic {statistic!r}; statistics are {', '.join(_STATISTICS)}.")
-    resampled = np.empty(resamples)
-    step = max(1, _CELLS // len(values))
+    draws = _draws(len(values), resamples, generator)
+    return np.concatenate([_STATISTICS[statistic](values[chosen], axis=1) for chosen in draws])
+
+
+def _draws(n: int, resamples: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """Which of ``n`` values each resample has, some resamples at a time: (some, n) each."""
+    step = max(1, _CELLS // n)
     for start in range(0, resamples, step):
-        chunk = resampled[start : start + step]
-        chosen = generator.integers(len(values), size=(len(chunk), len(values)))
-        chunk[:] = _STATISTICS[statistic](values[chosen], axis=1)
-    return resampled
+        yield generator.integers(n, size=(min(step, resamples - start), n))
 
 
 def _tails(level: float, resamples: int) -> tuple[float, float]:
@@ -170,15 +172,10 @@ def _interval(
     n = len(sums)
     if n == 1:
         return None
-    generator = numpy_generator(seed, "bootstrap", over)
-    means = np.empty(resamples)
-    step = max(1, _CELLS // n)
-    for start in range(0, resamples, step):
-        chunk = means[start : start + step]
-        drawn = generator.integers(n, size=(len(chunk), n))
-        # A resample may, very seldom, hold undefined rows alone.
-        chunk[:] = divided(sums[drawn].sum(axis=1), counts[drawn].sum(axis=1))
-    return Interval(*percentiles(means, tails), level, over)
+    draws = _draws(n, resamples, numpy_generator(seed, "bootstrap", over))
+    # A resample may, very seldom, hold undefined rows alone.
+    means = [divided(sums[drawn].sum(axis=1), counts[drawn].sum(axis=1)) for drawn in draws]
+    return Interval(*percentiles(np.concatenate(means), tails), level, over)
 
 
 def interval_over_pairs(matrix: Floats) -> tuple[float, float] | None:
@@ -198,6 +195,25 @@ def interval_over_pairs(matrix: Floats) -> tuple[float, float] | None:
     total = np.einsum("ri,ij,rj->r", times, between, times)
     number = seeds**2 - (times**2).sum(axis=1)  # 0 where one seed alone was drawn
     return percentiles(total[number > 0] / number[number > 0])
+
+
+def spread_over_pairs(matrix: Floats, *purpose: str) -> Floats | None:
+    """The standard deviation over pairs of a symmetric ``matrix (seeds, seeds)``: (resamples + 1,), the first of all
+    seeds, the others of seeds drawn again as in `interval_over_pairs`. None for fewer than three seeds.
+
+    >>> spread_over_pairs(np.full((3, 3), 0.5))[0]
+    0.0
+    """
+    seeds = len(matrix)
+    if seeds < 3:
+        return None
+    drawn = drawn_rows(seeds, "spread over pairs", *purpose)
+    times = (drawn[:, :, None] == np.arange(seeds)).sum(axis=1).astype(np.float64)  # (resamples + 1, seeds)
+    weights = times[:, :, None] * times[:, None] * ~np.eye(seeds, dtype=np.bool_)
+    number = weights.sum(axis=(1, 2))  # 0 where one seed alone was drawn
+    means = divided((weights * matrix).sum(axis=(1, 2)), number)
+    squares = divided((weights * (matrix - means[:, None, None]) ** 2).sum(axis=(1, 2)), number)
+    return np.asarray(np.sqrt(squares))
 
 
 def drawn_rows(n: int, *purpose: str, resamples: int = RESAMPLES) -> NDArray[np.int64]:

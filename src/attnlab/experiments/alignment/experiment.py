@@ -14,11 +14,10 @@ import numpy as np
 from attnlab.data.conventions import Conventions
 from attnlab.data.sentence_pairs import SentencePairs, read_pairs
 from attnlab.errors import UsageError
-from attnlab.lab.claims import Preset
-from attnlab.lab.experiment import Experiment, Figures, Table
+from attnlab.lab.experiment import Experiment, Figures, Table, by_preset
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import low_high
-from attnlab.pages.charts import CONTRAST, SIZE, panels, rounded
+from attnlab.pages.charts import CONTRAST, SIZE, headed, inline, rounded
 from attnlab.seeds import numpy_generator
 from attnlab.stats.bootstrap import percentiles
 from attnlab.theory.aligner import Aligned, align, apply
@@ -72,11 +71,7 @@ HANSARDS = GoldText(
     f"{_NAACL}/test.wa.nonullalign",
     (_ENGLISH, _FRENCH),
 )
-TEXTS: dict[Preset, tuple[tuple[GoldText, float], ...]] = {
-    "quick": ((EUROPARL, 1.0),),
-    "reduced": ((EUROPARL, 1.0), (HANSARDS, 0.1)),
-    "paper": ((EUROPARL, 1.0), (HANSARDS, 1.0)),
-}
+TEXTS = by_preset({EUROPARL: 1.0}, {EUROPARL: 1.0, HANSARDS: 0.1}, {EUROPARL: 1.0, HANSARDS: 1.0})
 """What each preset aligns, and how much of its text it trains on."""
 
 
@@ -111,7 +106,7 @@ class Alignments(Experiment):
     source = "ours; the model is that of P3 4.2"
 
     def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained in the store)
-        self.scored = [examine(text, share) for text, share in TEXTS[self.order.preset]]
+        self.scored = [examine(text, share) for text, share in TEXTS[self.order.preset].items()]
 
     def tables(self) -> Mapping[str, Table]:
         return {
@@ -231,7 +226,7 @@ def in_words(scored: Scored) -> str:
     )
 
 
-def error_rates(scores: Table) -> alt.FacetChart:
+def error_rates(scores: Table) -> alt.TopLevelMixin:
     """Error rates with their intervals, a panel for each text."""
     base = alt.Chart().encode(y=alt.Y("direction:N", title=None, sort=list(DIRECTIONS)))
     bars = base.mark_rule(strokeWidth=2, color=CONTRAST[1]).encode(
@@ -241,5 +236,6 @@ def error_rates(scores: Table) -> alt.FacetChart:
         x=alt.X("aer:Q", title="alignment error rate", scale=alt.Scale(domain=[0, 1])),
         tooltip=["direction:N", *map(rounded, ("aer", "precision", "recall"))],
     )
-    layer = alt.layer(bars, dots).properties(**SIZE)
-    return panels(scores, column="gold", layer=layer, title="Grow-diag-final-and against either direction")
+    layers = alt.layer(bars, dots, data=inline(scores)).properties(**SIZE)
+    column = alt.Column("gold:N", title=None, header=alt.Header(labelFontSize=12))
+    return headed(layers.facet(column=column), "Grow-diag-final-and against either direction")

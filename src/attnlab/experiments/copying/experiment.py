@@ -17,7 +17,7 @@ from attnlab.families.copying.task import random_permutation
 from attnlab.lab.claims import Part
 from attnlab.lab.copying import TO_THE_END, network_on
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
-from attnlab.lab.outcomes import Outcome, Runs, learned, learned_steps, median, rate_row, rates_in_words, steps_row
+from attnlab.lab.outcomes import Outcome, Runs, learned_steps, median, rate_row, rates_in_words, steps_row
 from attnlab.lab.rules import all_of, higher, missing, more_often, often_fails
 from attnlab.pages.charts import accuracy_curves, continued_curves, pointing_curves
 from attnlab.runs.engine import Job
@@ -77,28 +77,28 @@ class Copying(Experiment):
 
     # --- rules
 
-    @claim("copy-k-of-n-learns")
+    @claim("copy-k-of-n-learns", reads=("runs",))
     def selections_learn(self) -> Part:
-        return all_of(SELECTIONS.name, learned(self.runs[SELECTIONS]))
+        return all_of(SELECTIONS.name, self.record.learned(SELECTIONS.name))
 
-    @claim("copy-permutations-fail")
+    @claim("copy-permutations-fail", reads=("runs",))
     def permutations_fail(self) -> Iterator[Part]:
-        permutations, selections = learned(self.runs[PERMUTATIONS]), learned(self.runs[SELECTIONS])
+        permutations, selections = self.record.learned(PERMUTATIONS.name), self.record.learned(SELECTIONS.name)
         failed, n, control, m = permutations.count(False), len(permutations), selections.count(False), len(selections)
         detail = f"{failed} of {n} seeds failed within {WITHIN} updates, {control} of {m} on {SELECTIONS.name}"
         yield often_fails(permutations, selections, detail)
-        yield later(learned_steps(self.runs[PERMUTATIONS]), learned_steps(self.runs[SELECTIONS]))
+        yield later(self.record.learned_steps(PERMUTATIONS.name), self.record.learned_steps(SELECTIONS.name))
 
-    @claim("copy-iid-learns")
+    @claim("copy-iid-learns", reads=("runs",))
     def independent_words_learn(self) -> Iterator[Part]:
         for setting in (SUBSTITUTED, INDEPENDENT):
-            yield all_of(setting.name, learned(self.runs[setting]))
+            yield all_of(setting.name, self.record.learned(setting.name))
 
-    @claim("copy-support-paradox")
+    @claim("copy-support-paradox", reads=("runs",))
     def larger_is_easier(self) -> Iterator[Part]:
         for setting in (SELECTIONS, SUBSTITUTED):
             name = f"{setting.name} against {PERMUTATIONS.name}"
-            yield more_often(name, learned(self.runs[setting]), learned(self.runs[PERMUTATIONS]))
+            yield more_often(name, self.record.learned(setting.name), self.record.learned(PERMUTATIONS.name))
 
     # --- tables, figures, words
 

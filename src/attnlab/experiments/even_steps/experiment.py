@@ -12,7 +12,7 @@ from attnlab.families.copying.orders import even_steps, random_order, task_in_or
 from attnlab.lab.claims import PRESETS, Part
 from attnlab.lab.copying import network_on
 from attnlab.lab.experiment import Experiment, Figures, Table, by_preset, claim
-from attnlab.lab.outcomes import Runs, learned, rate_table, rates_in_words
+from attnlab.lab.outcomes import Runs, rate_table, rates_in_words
 from attnlab.lab.rules import more_often
 from attnlab.pages.charts import accuracy_curves, pointing_curves
 from attnlab.stats.rates import wilson
@@ -42,15 +42,14 @@ class EvenSteps(Experiment):
     decides_at = ("reduced", "paper")
     recalls = True
 
-    def measure(self, runs: Runs) -> None:
+    def measure(self, runs: Runs) -> None:  # noqa: ARG002 (all is in the table of runs)
         self.within = STEPS[self.order.preset]
-        self.learned = {setting.name: learned(runs[setting], self.within) for setting in self.settings}
 
-    @claim("even-steps-learned")
+    @claim("even-steps-learned", reads=("runs",))
     def even_steps_are_learned(self) -> Iterator[Part]:
         """Holds if an order of even steps is learned more often than random ones; fails if it is mostly not learned."""
         for setting in EVEN:
-            even, random = self.learned[setting.name], self.learned[RANDOM.name]
+            even, random = self.record.learned(setting.name), self.record.learned(RANDOM.name)
             part = more_often(setting.name, even, random)
             if part.verdict != "holds" and even and random:
                 mostly_not = wilson(sum(even), len(even))[1] < HALF

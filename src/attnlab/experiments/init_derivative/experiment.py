@@ -22,28 +22,24 @@ from attnlab.experiments.init_derivative.proxy_starts import (
     random_corpora,
     start,
 )
-from attnlab.lab.claims import Part, Preset, Verdict
-from attnlab.lab.experiment import Experiment, Figures, Table, claim
+from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.experiment import Experiment, Figures, Table, by_preset, claim
 from attnlab.lab.outcomes import Runs, mean
 from attnlab.lab.rules import between
 from attnlab.models.proxy import Optimiser
-from attnlab.pages.charts import COLOURS, SIZE, curves, headed, inline, panels
+from attnlab.pages.charts import COLOURS, INK, SIZE, curves, inline, panels
 from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.theory.initial_derivative import proxy_table
 
 # --- settings
 
 OPTIMISERS: tuple[Optimiser, ...] = ("sgd", "adam")
-SEEDS: dict[Preset, int] = {"quick": 5, "reduced": 10, "paper": 20}
-SIZES: dict[Preset, tuple[int, ...]] = {
-    "quick": (64, 256, 1024, 4096),
-    "reduced": (64, 256, 1024, 4096, 16_384),
-    "paper": (64, 256, 1024, 4096, 16_384),
-}
+SEEDS = by_preset(5, 10, 20)
+SIZES = by_preset((64, 256, 1024, 4096), (64, 256, 1024, 4096, 16_384), (64, 256, 1024, 4096, 16_384))
 SMALL = 16
 """A size measured too but left out of the slope, which is about growing d."""
-STEPS: dict[Preset, int] = {"quick": 300, "reduced": 1000, "paper": 3000}
-TRAINED_SEEDS: dict[Preset, int] = {"quick": 3, "reduced": 5, "paper": 5}
+STEPS = by_preset(300, 1000, 3000)
+TRAINED_SEEDS = by_preset(3, 5, 5)
 SLOPE = (-0.6, -0.4)
 """The slopes of log error against log d that count as -1/2."""
 FACTOR = 0.05
@@ -271,6 +267,7 @@ def figures(errors: Table, rankings: Table) -> Figures:
     base = alt.Chart(inline(errors)).encode(x=alt.X("size:Q", title="d", scale=log), color=colour)
     axis = alt.Y("distance:Q", title="distance to 2(C - row mean)", scale=log)
     error = alt.layer(base.mark_point(filled=True).encode(y=axis), base.mark_line(strokeWidth=1).encode(y="expected:Q"))
+    title = "Logits' derivative (points) and what is expected (lines)"
     rows = [{**row, "step": row["step"] + 1, "run": f"{row['optimiser']} {row['seed']}"} for row in rankings]
     scale = alt.Scale(domain=[-0.2, 1])
     lines = curves(
@@ -278,6 +275,6 @@ def figures(errors: Table, rankings: Table) -> Figures:
     )
     lines = lines.encode(x=alt.X("step:Q", title="updates + 1", scale=log))
     return {
-        "error": headed(error, "Logits' derivative (points) and what is expected (lines)", **SIZE),
+        "error": error.properties(title=alt.TitleParams(title, anchor="start", color=INK), **SIZE),
         "rankings": panels(rows, column="corpus", layer=lines, title="How well C predicts θ's ranking"),
     }

@@ -19,7 +19,7 @@ from attnlab.families.copying.success import WITHIN, first_learned
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, median, rate_of, rates_in_words
-from attnlab.lab.rules import LEAST, all_of, as_good_as, higher, missing, none_of, of_rate
+from attnlab.lab.rules import LEAST, all_of, as_good_as, directed, higher, lower, missing, none_of, of_rate
 from attnlab.pages.charts import COLOURS, INK, SIZE, curves, hue, panels, rounded, shares
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -29,6 +29,8 @@ from attnlab.stats.rates import wilson
 
 COMBINATIONS = {RELEASED: LEAST, heads.TEXT: 10}
 """Combinations of a variant on which "always" and "never" can be said to hold."""
+MOSTLY = 0.5
+VARIANTS = {variant.name: variant for variant in COMBINATIONS}
 NEARLY_ALWAYS = 0.8
 MARGIN = 0.02
 """Accuracies that differ by no more than this are the same."""
@@ -105,17 +107,26 @@ class Multihead(Experiment):
 
     # --- rules
 
-    @claim("heads-all-bad")
-    def bad_heads_fail(self) -> Iterator[Part]:
-        for group in self.groups:
-            least = COMBINATIONS[group.variant]
-            yield none_of(group.name, learned(group.outcomes["all bad"]), least=least, over="combinations")
+    def combinations(self, setting: str) -> Iterator[tuple[str, int, list[bool]]]:
+        """By the table of successes: each variant, how many combinations it needs, and which of them learned."""
+        for name in dict.fromkeys(row["variant"] for row in self.record.rows("success")):
+            rows = self.record.rows("success", variant=name, setting=setting)
+            each = [[True] * row["learned"] + [False] * (row["runs"] - row["learned"]) for row in rows]
+            yield name, COMBINATIONS[VARIANTS[name]], each[0] if each else []
 
-    @claim("heads-one-good")
+    @claim("heads-all-bad", reads=("success",))
+    def bad_heads_fail(self) -> Iterator[Part]:
+        """The caption's words: likely to fail, more often than not. With our margin: always."""
+        for name, least, group in self.combinations("all bad"):
+            part = none_of(name, group, least=least, over="combinations")
+            yield directed(part, lower(wilson(sum(group), len(group)), MOSTLY) if group else "undecided")
+
+    @claim("heads-one-good", reads=("success",))
     def one_good_head_suffices(self) -> Iterator[Part]:
-        for group in self.groups:
-            least = COMBINATIONS[group.variant]
-            yield all_of(group.name, learned(group.outcomes["one good"]), least=least, over="combinations")
+        """The caption's words: likely to learn, more often than not. With our margin: always."""
+        for name, least, group in self.combinations("one good"):
+            part = all_of(name, group, least=least, over="combinations")
+            yield directed(part, higher(wilson(sum(group), len(group)), MOSTLY) if group else "undecided")
 
     @claim("heads-random")
     def random_heads_learn(self) -> Iterator[Part]:

@@ -5,7 +5,7 @@ leaving them out (loo) and by the gradient (delta). Relevance r' is the lexicon 
 attention; it is compared with the standard run's attention and influence.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, ClassVar
@@ -15,12 +15,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, best_step, steps_of
+from attnlab.experiments.texts.corpora import TextExperiment, TextRuns
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import Part
+from attnlab.lab.corpus_runs import best_step, steps_of
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
-from attnlab.lab.rules import far_exceeds, low_high, over_examples
+from attnlab.lab.rules import TAU_LEAST, Estimate, exceeds, far_exceeds, low_high, missing, over_examples
 from attnlab.measures.agreement import random_baseline, top_agreement
 from attnlab.measures.series import mean_over_pairs
 from attnlab.measures.tau import kendall_tau
@@ -76,18 +77,27 @@ class Saliency(TextExperiment):
 
     # --- rules
 
-    def parts(self, claim: str) -> list[Part]:
+    def parts(self, claim: str) -> Iterator[Part]:
         """A part for each agreement that a claim speaks of."""
-        named = {name: self.compared[name] for name, decided in DECIDES.items() if decided == claim}
-        return [far_exceeds(f"A({name})", one.values, one.chance) for name, one in named.items()]
+        for row in self.record.rows("saliency", decides=claim):
+            found = Estimate.of(row, runs=self.record.runs("reference"))
+            yield far_exceeds(row["agreement"], found, row["chance"], row["texts"])
 
-    @claim("attention-is-saliency")
-    def attention_is_saliency(self) -> list[Part]:
-        return self.parts("attention-is-saliency")
+    @claim("attention-is-saliency", reads=("saliency",))
+    def attention_is_saliency(self) -> Iterator[Part]:
+        """The slides say that they correlate strongly, so Kendall's tau over all positions is a part, too."""
+        yield from self.parts("attention-is-saliency")
+        for row in self.record.rows("saliency", decides="attention-is-saliency"):
+            name = row["agreement"].replace("A(", "tau(", 1)
+            if row["tau"] is None:
+                yield missing(name, "examples", "Tau is undefined on every text.")
+                continue
+            found = Estimate.of(row, "tau", "tau_", runs=self.record.runs("reference"))
+            yield exceeds(name, found, 0, f"tau {found.value:.3f} over {row['texts']} texts.", least=TAU_LEAST)
 
-    @claim("relevance-under-uniform")
-    def relevance_under_uniform(self) -> list[Part]:
-        return self.parts("relevance-under-uniform")
+    @claim("relevance-under-uniform", reads=("saliency",))
+    def relevance_under_uniform(self) -> Iterator[Part]:
+        yield from self.parts("relevance-under-uniform")
 
     # --- tables, figures, words
 

@@ -9,7 +9,7 @@ learned so looks for, say, spam words in a ham message too, and there its attent
 word says for ham. A(alpha, beta_uf) and A(alpha, -beta_uf), class by class, separate the two ways.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,24 +21,23 @@ from attnlab.data.corpora import known_corpus
 from attnlab.data.labelled_text import sizes
 from attnlab.experiments.texts import corpora as shared
 from attnlab.fields import ScoreField
-from attnlab.lab.claims import Part, Preset, Verdict
-from attnlab.lab.experiment import Figures, Order, Table, claim
+from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.corpus_runs import best_step, curve_of
+from attnlab.lab.experiment import Figures, Order, Table, by_preset, claim
 from attnlab.lab.outcomes import Runs
-from attnlab.lab.rules import in_words, low_high
+from attnlab.lab.rules import higher, in_words, low_high, missing
 from attnlab.measures.agreement import top_agreement
 from attnlab.measures.tau import kendall_tau
 from attnlab.pages.charts import COLOURS, INK, SIZE, headed, inline, rounded
-from attnlab.stats.bootstrap import Floats, interval_over_pairs
+from attnlab.stats.bootstrap import Floats, divided, interval_over_pairs, spread_over_pairs, value_and_interval
 
 ROLES: tuple[shared.Role, ...] = ("reference", "comparison")
 """The runs whose attention is compared."""
 SMS = "sms"
-OTHERS: Mapping[Preset, tuple[str, ...]] = {
-    "quick": ("sst",),
-    "reduced": ("sst", "ag_news"),
-    "paper": ("sst", "ag_news"),
-}
+OTHERS = by_preset(("sst",), ("sst", "ag_news"), ("sst", "ag_news"))
 """The other corpora of short texts, by preset."""
+TWICE = 2
+"""How many times as large the spread on SMS must be, by our margin."""
 FOR, AGAINST = "for the text's class", "against it"
 
 
@@ -64,21 +63,30 @@ class Sms(shared.TextExperiment):
 
     # --- rule
 
-    @claim("sms-unstable")
+    @claim("sms-unstable", reads=("pairs",))
     def less_stable(self) -> Iterator[Part]:
-        """Holds if the upper bound on SMS is below the other corpus' lower bound; fails if it is the other way."""
-        matrices = {name: between.matrix for name, between in self.between.items()}
+        """Holds in direction if attention spreads more over pairs of seeds on SMS; with our margin, twice as much."""
+        matrices = {name: matrix_of(self.record.rows("pairs", corpus=name)) for name in self.record.seeds}
         sms = matrices.pop(SMS)
         for name, other in matrices.items():
-            ours, theirs = interval_over_pairs(sms), interval_over_pairs(other)
+            ours, theirs = spread_over_pairs(sms, SMS), spread_over_pairs(other, name)
+            if ours is None or theirs is None:
+                few = f"{len(sms)} and {len(other)} seeds; at least 3 each are needed."
+                yield missing(f"sms against {name}", "seeds", few)
+                continue
+            more, ratio = (value_and_interval(values) for values in (ours - theirs, divided(ours, theirs)))
+            assert more is not None  # the spread of all seeds is always there
+            direction = higher(more[1], 0)
             verdict: Verdict = "undecided"
-            if ours is not None and theirs is not None:
-                verdict = "holds" if ours[1] < theirs[0] else "fails" if ours[0] > theirs[1] else "undecided"
+            if ratio is not None:
+                verdict = "holds" if direction == "holds" and ratio[0] >= TWICE else "undecided"
+                verdict = "fails" if ratio[1][1] < TWICE else verdict
             detail = (
-                f"A(alpha, alpha') is {mean_of_pairs(sms):.3f} ({in_words(ours)}) on SMS and "
-                f"{mean_of_pairs(other):.3f} ({in_words(theirs)}) on {name}, over {len(sms)} and {len(other)} seeds."
+                f"A(alpha, alpha') has a standard deviation of {ours[0]:.3f} over pairs of seeds on SMS and of "
+                f"{theirs[0]:.3f} on {name}, around {mean_of_pairs(sms):.3f} and {mean_of_pairs(other):.3f}, over "
+                f"{len(sms)} and {len(other)} seeds."
             )
-            yield Part(f"sms against {name}", verdict, mean_of_pairs(sms), ours, "pairs of seeds", detail)
+            yield Part(f"sms against {name}", verdict, more[0], more[1], "seeds", detail, direction)
 
     # --- tables, figures, words
 
@@ -157,7 +165,7 @@ class Between:
             "of_the_way_to_1": (value - chance) / (1 - chance),
             "tau": mean_of_pairs(tau),
             **low_high(interval_over_pairs(tau), "tau_"),
-            "accuracy": float(np.mean([shared.curve_of(run).max() for run in runs])),
+            "accuracy": float(np.mean([curve_of(run).max() for run in runs])),
             "commonest_class": self.runs.majority,
             "median_length": size.median_length,
             "paper_median_length": paper.median_length,
@@ -209,7 +217,7 @@ class Between:
         what speaks against one speaks for no other in particular.
         """
         uniform, chance = self.runs.of("uniform")[0], self.runs.chances()
-        beta_uf = self.runs.field(uniform, shared.best_step(uniform), "valid", "gamma")
+        beta_uf = self.runs.field(uniform, best_step(uniform), "valid", "gamma")
         against = ScoreField(-beta_uf.values, beta_uf.offsets)
         table = []
         for seed, alpha in zip(self.seeds, self.alphas, strict=True):
@@ -233,13 +241,23 @@ class Between:
 def compare_seeds(runs: shared.TextRuns) -> Between:
     """Compare the attention of all seeds at their best evaluations."""
     outcomes = [outcome for role in ROLES for outcome in runs.outcomes(role)]
-    fields = [runs.field(one.run, shared.best_step(one.run), "valid", "alpha") for one in outcomes]
+    fields = [runs.field(one.run, best_step(one.run), "valid", "alpha") for one in outcomes]
     values, tau = np.ones((2, len(fields), len(fields), len(runs.texts["valid"])))
     for i, one in enumerate(fields):
         for j, other in enumerate(fields[:i]):
             values[i, j] = values[j, i] = (top_agreement(one, other).expected + top_agreement(other, one).expected) / 2
             tau[i, j] = tau[j, i] = kendall_tau(one, other)
     return Between(runs, [outcome.seed for outcome in outcomes], fields, values, tau)
+
+
+def matrix_of(pairs: Table) -> Floats:
+    """The symmetric (seeds, seeds) of a corpus' rows in the table of pairs; the diagonal is 1."""
+    seeds = sorted({row[name] for row in pairs for name in ("seed", "other_seed")})
+    matrix = np.ones((len(seeds), len(seeds)))
+    for row in pairs:
+        i, j = seeds.index(row["seed"]), seeds.index(row["other_seed"])
+        matrix[i, j] = matrix[j, i] = row["A"]
+    return matrix
 
 
 def pairs_of(matrix: Floats) -> Floats:

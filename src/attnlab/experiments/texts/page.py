@@ -1,11 +1,12 @@
 """The page over all corpora of an experiment on labelled texts, made from the results of its rows on disk."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from attnlab.errors import UsageError
 from attnlab.experiments.texts.corpora import TextExperiment
-from attnlab.lab.claims import verdict_of
+from attnlab.lab.claims import OF_OURS, Part, claim, outcome_of
+from attnlab.lab.claims.words import told_earlier
 from attnlab.lab.page import PAGE, decisions, figures, how_it_was_run
 from attnlab.lab.paper_figure import page_words
 from attnlab.lab.written import WrittenResult, in_words, strongest
@@ -43,21 +44,36 @@ def _verdicts(results: Sequence[WrittenResult]) -> list[Section]:
     if not parts:
         return [Section("Verdicts", ["These results decide no claim."])]
     table = []
-    for claim in dict.fromkeys(claim for claim, _ in parts):
-        on_each = {row: parts[claim, row] for _, row in parts if (claim, row) in parts}
+    for id in dict.fromkeys(id for id, _ in parts):
+        on_each = {row: parts[id, row] for _, row in parts if (id, row) in parts}
         table.append(
             {
-                "claim": claim,
-                "over all": verdict_of(part for of_row in on_each.values() for part in of_row),
-                **{result.row: verdict_of(on_each[result.row]) if result.row in on_each else "" for result in results},
+                "claim": id,
+                "over all": _outcome(id, [part for of_row in on_each.values() for part in of_row]),
+                **{result.row: _outcome(id, on_each.get(result.row, ())) for result in results},
             }
         )
     every = decisions(results, "corpus")
-    rule = "A claim holds over all corpora if it holds on each, and fails if it fails on one."
+    rule = "A claim is as the paper says if it is so on each corpus, weakly if on one only in its direction."
     return [
-        Section("Verdicts", [rule], table=table),
+        Section("Verdicts", [rule, *_beside(parts)], table=table),
         Section("Every part of every verdict", table=every, folded=f"{len(every)} parts with their numbers"),
     ]
+
+
+def _outcome(id: str, parts: Sequence[Part]) -> str:
+    """How some parts of a claim come out; "" where there are none."""
+    known = claim(id)
+    outcome, weakly = outcome_of(known.stance, parts)
+    said = OF_OURS.get(outcome, outcome) if known.by == "ours" else outcome
+    return "" if not parts else f"weakly {said}" if weakly else said
+
+
+def _beside(claims: Iterable[tuple[str, str]]) -> list[str]:
+    """What stands beside the outcomes: reasons, and rules that were changed."""
+    known = [claim(id) for id in dict.fromkeys(id for id, _ in claims)]
+    said = [f"{one.id}: {one.reason}" for one in known if one.reason]
+    return said + [f"{one.id}: {words}" for one in known for words in told_earlier(one)]
 
 
 def _sections(result: WrittenResult, tables: Sequence[str], captions: Mapping[str, str]) -> list[Section]:

@@ -49,11 +49,13 @@ class TopicCapacity(TopicExperiment):
     source = "P1 1, 5"
     settings = tuple(setting(name, model, SEEDS) for name, model in MODELS.items())
 
-    @claim("capacity-weakens-attention")
+    @claim("capacity-weakens-attention", reads=("runs",))
     def weaker_is_stronger(self) -> Iterator[Part]:
         for weak, strong in pairwise(("FC", "TC", "TL")):
-            other = {course.seed: course.final_score() for course in self.courses[strong]}
-            scores = {course.seed: course.final_score() for course in self.courses[weak]}
+            other, scores = (
+                {row["seed"]: row["final_score"] for row in self.record.rows("runs", setting=setting)}
+                for setting in (strong, weak)
+            )
             differences = [score - other[seed] for seed, score in scores.items()]
             detail = (
                 f"Mean final score {np.mean(list(scores.values())):.3f} with {weak} and "

@@ -5,6 +5,7 @@ between embeddings and attention. Here one of these is changed at a time.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -58,11 +59,13 @@ class TopicQuery(TopicExperiment):
         BELOW_LSTM,
     )
 
-    @claim("norm-identity-through-layers")
+    @claim("norm-identity-through-layers", reads=("runs",))
     def identity_through_layers(self) -> Iterator[Part]:
+        """An LSTM below is our construction: it is told, and does not speak against the paper."""
         for below in (BELOW_LINEAR, BELOW_LSTM):
-            medians = [course.median_deviation() for course in self.courses[below.name]]
-            yield below_bound(below.name, medians, MOST, "median over topic words of their largest relative deviation")
+            medians = [row["median_deviation"] for row in self.record.rows("runs", setting=below.name)]
+            part = below_bound(below.name, medians, MOST, "median over topic words of their largest relative deviation")
+            yield replace(part, verdict="undecided") if below is BELOW_LSTM else part
 
     # --- tables, figures, words
 

@@ -147,9 +147,7 @@ class TopicSst(Experiment):
             "query_norm": last["query_norm"],
             "best_epoch": int(last["step"]),
             "last_epoch": outcome.run.step,
-            "loss": last["loss"],
-            "valid_loss": last["valid_loss"],
-            "test_accuracy": last["test_accuracy"],
+            **{name: last[name] for name in ("loss", "valid_loss", "test_accuracy")},
             "largest_score": float(self.words[outcome.setting].scores[-1].max()),
             "run": outcome.run.id,
         }

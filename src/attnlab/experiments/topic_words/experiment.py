@@ -11,13 +11,14 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.topics.runs import CLASSIFIERS, TopicExperiment, below_bound, setting
+from attnlab.experiments.topics.runs import CLASSIFIERS, TopicExperiment, below_bound, course_of, setting
 from attnlab.families.topics.course import TopicCourse, compare, curve_table, path_table, ranges
 from attnlab.families.topics.problem import QUANTILES
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Figures, Order, Table, claim
-from attnlab.lab.rules import missing
-from attnlab.pages.charts import COLOURS, INK, SIZE, headed, hue, inline, panels, rounded, seed_curves
+from attnlab.lab.outcomes import Outcome
+from attnlab.lab.rules import Estimate, exceeds, missing
+from attnlab.pages.charts import COLOURS, INK, SIZE, by_metric, headed, hue, inline, panels, rounded, seed_curves
 from attnlab.runs.engine import Job
 from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.stats.rates import wilson
@@ -81,26 +82,26 @@ class TopicWords(TopicExperiment):
 
     # --- rules
 
-    @claim("norm-identity")
+    @claim("norm-identity", reads=("runs",))
     def one_curve(self) -> Part:
         by_seed: dict[int, list[float | None]] = {}
-        for course in self.all_courses():
-            by_seed.setdefault(course.seed, []).append(course.largest_deviation())
+        for row in self.record.rows("runs"):
+            by_seed.setdefault(row["seed"], []).append(row["largest_deviation"])
         # For each seed that all classifiers were trained with, the largest deviation of any of them.
         whole = [values for values in by_seed.values() if len(values) == len(SETTINGS)]
         worst = [None if None in values else max(v for v in values if v is not None) for values in whole]
         return below_bound("all classifiers", worst, IDENTITY, "largest relative deviation")
 
-    @claim("norm-identity-any-classifier")
+    @claim("norm-identity-any-classifier", reads=("runs",))
     def one_curve_for_each(self) -> Iterator[Part]:
-        for name, group in self.courses.items():
-            largest = [course.largest_deviation() for course in group]
+        for name in self.record.seeds:
+            largest = [row["largest_deviation"] for row in self.record.rows("runs", setting=name)]
             yield below_bound(name, largest, IDENTITY, "largest relative deviation")
 
-    @claim("norm-converges")
+    @claim("norm-converges", reads=("runs",))
     def converges(self) -> Part:
-        group = self.courses[FIXED.name]
-        converged, n = sum(has_converged(course) for course in group), len(group)
+        group = self.record.rows("runs", setting=FIXED.name)
+        converged, n = sum(row["converged"] for row in group), len(group)
         verdict: Verdict = "fails" if converged < n else "holds" if n >= ALWAYS else "undecided"
         detail = (
             f"In {converged} of {n} seeds the topic word has the largest weight of every training sentence at the end, "
@@ -108,28 +109,31 @@ class TopicWords(TopicExperiment):
         )
         return Part(FIXED.name, verdict, converged / n, wilson(converged, n), "seeds", detail)
 
-    @claim("topic-words-stand-out")
+    @claim("topic-words-stand-out", reads=("runs",))
     def share_grows(self) -> Iterator[Part]:
-        for name, group in self.courses.items():
-            grown = [value for course in group if (value := share_grown(course)) is not None]
-            if len(grown) < len(group):
-                unknown = len(group) - len(grown)
-                yield missing(name, detail=f"In {unknown} of {len(group)} seeds the loss never halved.")
+        """In direction: it grows. With our margin: by a fifth."""
+        for name in self.record.seeds:
+            every = [row["share_grown"] for row in self.record.rows("runs", setting=name)]
+            grown = [value for value in every if value is not None]
+            if len(grown) < len(every):
+                unknown = len(every) - len(grown)
+                yield missing(name, detail=f"In {unknown} of {len(every)} seeds the loss never halved.")
                 continue
-            mean, interval = float(np.mean(grown)), bootstrap_interval(grown)
-            verdict: Verdict = "undecided"
-            if interval is not None and interval[0] > 0 and mean >= GROWS:
-                verdict = "holds"
-            elif interval is not None and interval[1] < GROWS:
-                verdict = "fails"
-            detail = f"The share grows by {mean:.3f} on average over {len(grown)} seeds until the loss has halved."
-            yield Part(name, verdict, mean, interval, "seeds", detail)
+            found, n = Estimate(float(np.mean(grown)), bootstrap_interval(grown)), len(grown)
+            detail = f"The share grows by {found.value:.3f} on average over {n} seeds until the loss has halved."
+            yield exceeds(name, found, 0, detail, least=GROWS)
 
-    @claim("non-topic-words-still")
+    @claim("non-topic-words-still", reads=("runs",))
     def others_stay(self) -> Iterator[Part]:
-        for name, group in self.courses.items():
-            values = [moved(course) for course in group]
+        for name in self.record.seeds:
+            values = [row["moved"] for row in self.record.rows("runs", setting=name)]
             yield below_bound(name, values, STILL, "non-topic words' part of topic words'")
+
+    def run_row(self, outcome: Outcome) -> dict[str, Any]:
+        """Beside what every topic run has: what the rules above decide from."""
+        course = course_of(outcome)
+        known = {"converged": has_converged(course), "share_grown": share_grown(course), "moved": moved(course)}
+        return {**super().run_row(outcome), **known}
 
     # --- tables, figures, words
 
@@ -243,11 +247,7 @@ def figures(courses: Sequence[TopicCourse]) -> Figures:
     """Paths beside the identity's curve (also as a chart to step through), losses, shares, final distributions."""
     thinned = curve_table(courses, ("loss", "share", "weight_mean", "probe_mean"), every=50)
     lines = partial(seed_curves, x_title="epochs")
-    knowledge = [
-        {"setting": row["setting"], "seed": row["seed"], "step": row["step"], "what": what, "value": row[key]}
-        for row in thinned
-        for what, key in (("attention", "weight_mean"), ("lexical probe", "probe_mean"))
-    ]
+    knowledge = by_metric(thinned, {"attention": "weight_mean", "lexical probe": "probe_mean"}, value="value")
     return {
         "identity": identity_chart(path_table(courses, every=200)),
         "walk": walk_chart(path_table([course for course in courses if course.seed == 0], every=100)),

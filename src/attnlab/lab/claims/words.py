@@ -1,0 +1,87 @@
+"""How claims are told to people: effects with their units, presets with what they leave out, tallies by paper."""
+
+from collections.abc import Iterable, Sequence
+
+from attnlab.lab.claims.decisions import OF_OURS, OUTCOMES, Decision, Outcome, outcome_of
+from attnlab.lab.claims.parts import Part, differing
+from attnlab.lab.claims.registry import Claim
+
+PAPERS = ("blog", "slides", "P1", "P2", "P3", "others", "ours")
+"""Texts in the order in which they are counted: the five, those of neighbours, our own."""
+ONE_RUN = "One run: its interval is over texts alone."
+
+
+def effect_in_words(effect: float | None, interval: tuple[float, float] | None, unit: str, digits: int = 3) -> str:
+    """An effect with its unit and interval, as far as they are there.
+
+    >>> effect_in_words(0.425, (0.285, 0.578), "% of seeds"), effect_in_words(20.2, None, "updates")
+    ('42.5 % of seeds [28.5, 57.8]', '20.2 updates')
+    """
+    if effect is None:
+        return ""
+    scale = 100 if unit.startswith(("%", "points")) else 1
+    shown = [_shown(scale * number, digits) for number in (effect, *(interval or ()))]
+    return f"{shown[0]}{' ' if unit else ''}{unit}{f' [{shown[1]}, {shown[2]}]' if interval else ''}"
+
+
+def _shown(number: float, digits: int) -> str:
+    """So many significant digits, and all of a whole number's: 1676, not 1.68e+03."""
+    return f"{number:.0f}" if 10**digits <= abs(number) < 1e6 else f"{number:.{digits}g}"
+
+
+def preset_in_words(decision: Decision) -> str:
+    """The preset with a star where it left something out; ours have no paper, so all we meant to run is ``full``."""
+    if decision.preset is None:
+        return ""
+    name = "full" if decision.claim.by == "ours" and decision.preset == "paper" else decision.preset
+    return f"{name}*" if decision.departs else name
+
+
+def stands(claim: Claim, parts: Sequence[Part]) -> str:
+    """How some parts of a claim stand by themselves, such as those of one result, in a sentence or two."""
+    outcome, weakly = outcome_of(claim.stance, parts)
+    if claim.by == "ours":
+        said = {"as the paper says": "It holds", "differs": "It fails"}.get(outcome, f"It is {outcome}")
+    else:
+        said = {"as the paper says": "As the paper says", "differs": "It differs from the paper"}.get(
+            outcome, f"It is {outcome}"
+        )
+    said += ", but weakly: in its direction, not with our margin" if weakly else ""
+    told = differing(parts)
+    return f"{said}{f': {told}' if told else ''}.{f' {ONE_RUN}' if any(part.one_run for part in parts) else ''}"
+
+
+def told_earlier(claim: Claim) -> list[str]:
+    """What became of its earlier rules, each in a sentence."""
+    return [f"Until {one.date} its rule gave: {one.verdict}. {one.why}" for one in claim.earlier]
+
+
+def counts(decisions: Iterable[Decision]) -> dict[Outcome, int]:
+    """How many there are of each outcome."""
+    found = [decision.outcome for decision in decisions]
+    return {outcome: found.count(outcome) for outcome in OUTCOMES}
+
+
+def tally(decisions: Sequence[Decision]) -> list[dict[str, str | int]]:
+    """A line for each paper, and one for our own: claims, each outcome, and how many of the first are weak."""
+    papers = {decision.claim.paper for decision in decisions}
+    lines: list[dict[str, str | int]] = []
+    for paper in [name for name in PAPERS if name in papers]:
+        own = [decision for decision in decisions if decision.claim.paper == paper]
+        lines.append({"paper": paper, "claims": len(own), "weakly": sum(one.weakly for one in own)})
+        lines[-1] |= {str(outcome): n for outcome, n in counts(own).items()}
+    return lines
+
+
+def in_a_sentence(decisions: Sequence[Decision]) -> str:
+    """The tally of all papers together, then that of ours.
+
+    >>> in_a_sentence([])
+    'Papers: 0 as the paper says (0 weakly), 0 differs, 0 open, 0 not run. Ours: 0 holds, 0 fails, 0 open, 0 not run.'
+    """
+    ours = [decision for decision in decisions if decision.claim.by == "ours"]
+    papers = [decision for decision in decisions if decision.claim.by != "ours"]
+    weak = sum(decision.weakly for decision in papers)
+    said = [f"{n} {name}{f' ({weak} weakly)' if not k else ''}" for k, (name, n) in enumerate(counts(papers).items())]
+    of_ours = [f"{n} {OF_OURS.get(name, name)}" for name, n in counts(ours).items()]
+    return f"Papers: {', '.join(said)}. Ours: {', '.join(of_ours)}."
