@@ -44,6 +44,7 @@ CLASSES = {
     "topic-query": "topic_query.experiment:TopicQuery",
     "topic-sst": "topic_sst.experiment:TopicSst",
     "sample-complexity": "sample_complexity.experiment:SampleComplexity",
+    "sample-complexity-real": "sample_complexity_real.experiment:SampleComplexityReal",
     "landscape": "landscape.experiment:Landscape",
     "gated-toy": "gated_toy.experiment:GatedToy",
     "init-derivative": "init_derivative.experiment:InitDerivative",

@@ -85,15 +85,13 @@ class DigitsSpec(Spec):
 class WordVectorsSpec(Spec):
     """Texts as fixed word vectors: see `attnlab.families.teacher.word_vectors`.
 
-    ``content``: what the texts are, in 16 digits; ``vectors``: what the vectors are. ``words``: p, the first so many of
-    each text.
+    ``content``: what the texts are, in 16 digits. ``words``: p, the first so many of each text.
     """
 
     kind: Literal["word-vectors"] = "word-vectors"
     corpus: str
     content: str
-    vectors: str
-    words: Count = 30
+    words: Count = 25
     samples: Count
     tests: Count = 1000
     problems: Count = 1
