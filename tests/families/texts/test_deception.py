@@ -166,7 +166,9 @@ def test_copying_with_attention_off_the_right_position():
         for k in range(alpha.shape[0])
         for t in range(alpha.shape[1])
     ]
-    assert float(problem.loss(2).detach()) == pytest.approx(float(plain.loss(2).detach()) + 0.5 * np.mean(penalty), abs=1e-5)
+    assert float(problem.loss(2).detach()) == pytest.approx(
+        float(plain.loss(2).detach()) + 0.5 * np.mean(penalty), abs=1e-5
+    )
     assert kept.id != spec.id
     with pytest.raises(UsageError, match="learned attention"):
         RunSpec(**{**dict(kept), "model": Seq2SeqSpec(hidden=8, attention="uniform")})

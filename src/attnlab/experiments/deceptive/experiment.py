@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.experiments.deceptive.compared import Compared, Read, defined, influences, moved, seeds_apart
-from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, TextSetting, best_step, text_setting
+from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, TextSetting, text_setting
 from attnlab.families.texts.deception import OffWordsSpec, TwinSpec
 from attnlab.lab.claims import Part, Preset, Verdict
+from attnlab.lab.corpus_runs import best_step
 from attnlab.lab.experiment import Figures, Order, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import Estimate, between, falls_short, in_words, low_high, lower, over_examples

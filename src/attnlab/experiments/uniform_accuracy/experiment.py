@@ -12,8 +12,9 @@ import altair as alt
 import numpy as np
 
 from attnlab.data.labelled_text import load_corpus
-from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, TextSetting, best_step, text_setting
+from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, TextSetting, text_setting
 from attnlab.lab.claims import Part, Preset, Verdict
+from attnlab.lab.corpus_runs import best_step
 from attnlab.lab.experiment import Figures, Order, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import Estimate, Interval, between, in_words, low_high, over_examples
