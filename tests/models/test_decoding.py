@@ -86,9 +86,7 @@ def test_a_beam_that_holds_everything_finds_the_likeliest_output_of_all(seed):
         best = (-np.inf, None)
         for length in range(longest):
             for candidate in itertools.product([w for w in range(words) if w != END], repeat=length):
-                log_p = sum(
-                    next_words(network, row, candidate[:k])[word] for k, word in enumerate([*candidate, END])
-                )
+                log_p = sum(next_words(network, row, candidate[:k])[word] for k, word in enumerate([*candidate, END]))
                 best = max(best, (log_p, list(candidate)))
         assert output == best[1]
 

@@ -43,6 +43,8 @@ CLASSES = {
     "topic-capacity": "topic_capacity.experiment:TopicCapacity",
     "topic-query": "topic_query.experiment:TopicQuery",
     "topic-sst": "topic_sst.experiment:TopicSst",
+    "sample-complexity": "sample_complexity.experiment:SampleComplexity",
+    "landscape": "landscape.experiment:Landscape",
     "gated-toy": "gated_toy.experiment:GatedToy",
     "init-derivative": "init_derivative.experiment:InitDerivative",
     "optimal-attention": "optimal_attention.experiment:OptimalAttentionExperiment",
