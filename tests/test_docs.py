@@ -16,6 +16,8 @@ FOLDERS = ROOT / "src" / "attnlab" / "experiments"
 WRITTEN = sorted({*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *FOLDERS.glob("*/README.md")} - {ROOT / "CHANGELOG.md"})
 PAGES = sorted(DOCS.glob("*.md"))
 TESTED_ELSEWHERE = {"align.md", "extend.md"}  # tests/cli/test_align.py, tests/lab/test_own.py
+NEWER = ["security.md", "parallel-corpus.md"]
+"""Pages added since the others had their 12,500 words: each has 600 of its own."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -45,8 +47,13 @@ def test_all_of_it_can_be_read_in_an_afternoon():
 
 
 def test_pages_beside_the_experiments_leave_room_for_them():
-    others = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
-    assert sum(len(text_of(path).split()) for path in others) <= 13_000
+    others = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(page for page in PAGES if page.name not in NEWER)]
+    assert sum(len(text_of(path).split()) for path in others) <= 12_500
+
+
+@pytest.mark.parametrize("name", NEWER)
+def test_newer_pages_are_short(name):
+    assert len(text_of(DOCS / name).split()) <= 600
 
 
 @pytest.mark.parametrize(("page", "most"), [("README.md", 700), ("docs/architecture.md", 1400)])

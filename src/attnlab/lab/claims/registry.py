@@ -75,12 +75,12 @@ class Claim:
 
     @property
     def paper(self) -> str:
-        """The text it is counted under: the first that its source names, or ``ours``.
+        """The text it is counted under: the first that its source names, ``others`` for a neighbour's, or ``ours``.
 
         >>> claim("copy-k-of-n-learns").paper, claim("norm-identity-through-layers").paper
         ('blog', 'P1')
         """
-        return "ours" if self.by == "ours" else self.source.split(",")[0].split()[0]
+        return {"ours": "ours", "neighbour": "others"}.get(self.by) or self.source.split(",")[0].split()[0]
 
     def earlier_rules(self) -> Iterator[str]:
         """The words of its rules before today's."""

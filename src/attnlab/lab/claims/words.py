@@ -6,8 +6,8 @@ from attnlab.lab.claims.decisions import OF_OURS, OUTCOMES, Decision, Outcome, o
 from attnlab.lab.claims.parts import Part, differing
 from attnlab.lab.claims.registry import Claim
 
-PAPERS = ("blog", "slides", "P1", "P2", "P3", "ours")
-"""Texts in the order in which they are counted; others come before ours."""
+PAPERS = ("blog", "slides", "P1", "P2", "P3", "others", "ours")
+"""Texts in the order in which they are counted: the five, those of neighbours, our own."""
 ONE_RUN = "One run: its interval is over texts alone."
 
 
@@ -65,10 +65,8 @@ def counts(decisions: Iterable[Decision]) -> dict[Outcome, int]:
 def tally(decisions: Sequence[Decision]) -> list[dict[str, str | int]]:
     """A line for each paper, and one for our own: claims, each outcome, and how many of the first are weak."""
     papers = {decision.claim.paper for decision in decisions}
-    named = [name for name in PAPERS if name in papers and name != "ours"]
-    order = [*named, *sorted(papers - set(PAPERS)), *(["ours"] if "ours" in papers else [])]
     lines: list[dict[str, str | int]] = []
-    for paper in order:
+    for paper in [name for name in PAPERS if name in papers]:
         own = [decision for decision in decisions if decision.claim.paper == paper]
         lines.append({"paper": paper, "claims": len(own), "weakly": sum(one.weakly for one in own)})
         lines[-1] |= {str(outcome): n for outcome, n in counts(own).items()}
