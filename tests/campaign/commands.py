@@ -49,13 +49,17 @@ USES: dict[str, list[Use]] = {
         {"store": "explained", "run": EXPLAINED, "sentence": "a fine day", "as_json": ""},
         {"store": "explained", "run": EXPLAINED, "sentence": "a dull house", "out": "made.html"},
     ],
+    "audit": [
+        {"file": "texts.csv", "out": "made", "store": "runs", "jobs": "1"},
+        {"file": "texts.jsonl", "out": "made", "jobs": "1", "as_json": ""},
+    ],
     "store list": [{"store": "runs", "as_json": ""}, {"store": "runs"}],
     "store show": [{"run_id": "RUN", "store": "runs"}, {"run_id": "RUN", "store": "runs", "as_json": ""}],
     "store verify": [{"store": "runs"}, {"store": "runs", "as_json": ""}],
     "store remove": [{"run_id": "RUN", "store": "runs", "yes": ""}],
 }
 """By command: words that are right, on the files of the template. RUN stands for a run's id."""
-TRAIN = {"demo", "run", "train"}
+TRAIN = {"demo", "run", "train", "audit"}
 """Those that would train for minutes: they are interrupted, as by Ctrl-C, as soon as they begin to."""
 OUTPUTS = {"out", "table_out"}
 
