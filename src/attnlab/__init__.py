@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnlab.auditing.explain import explain
+    from attnlab.auditing.translating import translate
     from attnlab.data.sentence_pairs import SentencePairs, read_pairs
     from attnlab.data.texts import LabelledTexts, read_texts
     from attnlab.errors import AttnlabError
@@ -50,6 +51,7 @@ _HOMES = {
     "RunStore": "attnlab.runs.store",
     # what a trained run says
     "explain": "attnlab.auditing.explain",
+    "translate": "attnlab.auditing.translating",
     # what a model attends to, knows and depends on
     "attention": "attnlab.probes.texts",
     "lexical": "attnlab.probes.texts",
@@ -89,6 +91,7 @@ __all__ = [
     "read_texts",
     "run",
     "train",
+    "translate",
 ]
 
 

@@ -1,8 +1,8 @@
 """Score fields: one number per input position for each output word (attention, probes, count tables, influence)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,26 @@ def ragged_rows(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[ND
     lengths = np.diff(offsets)[rows]
     moved = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
     return np.arange(moved[-1]) + np.repeat(offsets[rows] - moved[:-1], lengths), moved
+
+
+def first_largest(values: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each row of a ragged array, none of them empty, has its largest value for the first time: (rows,).
+
+    >>> first_largest(np.array([3, 5, 5, 2, 1]), np.array([0, 3])).tolist()
+    [1, 3]
+    """
+    lengths = np.diff(starts, append=len(values))
+    hits = np.flatnonzero(values == np.repeat(np.maximum.reduceat(values, starts), lengths))
+    return hits[np.searchsorted(hits, starts)]
+
+
+def consecutive_rows(offsets: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows of a ragged array, begin and end, with at most so many values together, or of a single row."""
+    begin = 0
+    while begin < len(offsets) - 1:
+        end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + most, side="right")) - 1)
+        yield begin, end
+        begin = end
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,6 +52,6 @@ def load_classifier(run: Run, step: int | None = None, corpus: Corpus | None = N
     step = best_kept_step(run) if step is None else step
     # Word vectors are where it began, not what it learned, so their file is not needed.
     network = model.model_copy(update={"vectors": None}).build(corpus.words, len(corpus.classes), spec.init_seed)
-    network.load_state_dict({name[6:]: v for name, v in run.load(step).tensors.items() if name.startswith("model.")})
+    network.load_state_dict(run.load(step).weights)
     rule = KNOWN[task.corpus].rule if task.file is None else TokenRule()
     return TrainedClassifier(run, spec, step, network.eval(), corpus, rule)

@@ -13,7 +13,17 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from attnlab.cli.data_pairs import is_bitext, listed_bitexts, load_pairs, show_pairs
+from attnlab.cli.data_pairs import (
+    ColumnsOption,
+    LongestOption,
+    PairsOption,
+    PiecesOption,
+    asks_for_pairs,
+    listed_bitexts,
+    load_pairs,
+    refuse_labels,
+    show_pairs,
+)
 from attnlab.cli.options import File, JsonOption, Screen, harmless, print_json, settings
 from attnlab.errors import UsageError
 
@@ -25,7 +35,6 @@ app = typer.Typer(help="Labelled texts and parallel corpora: what is known, what
 
 DataOption = Annotated[File, Option("--data", help="Folder of the corpora.", envvar="ATTNLAB_DATA", show_default=False)]
 _own = partial(Option, rich_help_panel="A file of your own")
-_pairs = partial(Option, rich_help_panel="Sentence pairs")
 NOT_KNOWN = "not known"
 CUT = 60
 """Words of a sample that are printed."""
@@ -76,22 +85,18 @@ def show(
     label: Annotated[str | None, _own(help="The column of the labels.")] = None,
     groups: Annotated[str | None, _own("--map", help="Which labels make which class: '1,2=neg 4,5=pos'.")] = None,
     valid: Annotated[File, _own(help="Another file, to validate on.")] = None,
-    longest: Annotated[
-        int | None, _own(min=1, help="Leave out texts of more words; cut sentences of pairs to as many pieces.")
-    ] = None,
-    pairs: Annotated[
-        bool, _pairs("--pairs", help="FILE has lines `source TAB target` or `source ||| target`.")
-    ] = False,
-    columns: Annotated[str | None, _pairs(help="Its columns of pairs, such as en,de.", show_default=False)] = None,
-    pieces: Annotated[int | None, _pairs(min=1, help="Pieces that both sides share.", show_default="8000")] = None,
+    longest: LongestOption = None,
+    pairs: PairsOption = False,
+    columns: ColumnsOption = None,
+    pieces: PiecesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print samples and statistics of a corpus, beside what is known of the paper's."""
     from attnlab.data.corpora import KNOWN
     from attnlab.data.labelled_text import sizes
 
-    if pairs or columns is not None or target is not None or pieces is not None or is_bitext(corpus):
-        _refuse(corpus, {"text": text, "label": label, "map": groups, "valid": valid, "hub": hub or None})
+    if asks_for_pairs(corpus, target, pairs, columns, pieces):
+        refuse_labels(corpus, {"text": text, "label": label, "map": groups, "valid": valid, "hub": hub or None})
         loaded_pairs = load_pairs(corpus, target, columns, data or context.obj, pieces, longest)
         show_pairs(loaded_pairs, 0 if no_texts else samples, as_json)
         return
@@ -125,13 +130,6 @@ def _root(data: Path | None) -> Path | None:
     from attnlab.data.corpora import data_folder
 
     return None if data is None else data_folder(data)
-
-
-def _refuse(corpus: str, options: dict[str, Any]) -> None:
-    """Refuse what is for labelled texts where sentence pairs are asked for."""
-    for name, value in options.items():
-        if value is not None:
-            raise UsageError(f"--{name} is for labelled texts; {corpus} has sentence pairs.")
 
 
 def _listed(data: Path | None) -> list[dict[str, Any]]:

@@ -3,11 +3,13 @@
 import re
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
 from attnlab.cli.options import Screen, harmless, print_json
 from attnlab.errors import UsageError
@@ -17,6 +19,23 @@ if TYPE_CHECKING:
     from attnlab.data.bitext_sizes import SplitSizes
 
 
+_pairs = partial(Option, rich_help_panel="Sentence pairs")
+LongestOption = Annotated[
+    int | None,
+    Option(
+        "--longest",
+        min=1,
+        rich_help_panel="A file of your own",
+        help="Leave out texts of more words; cut sentences of pairs to as many pieces.",
+    ),
+]
+PairsOption = Annotated[bool, _pairs("--pairs", help="FILE has lines `source TAB target` or `source ||| target`.")]
+ColumnsOption = Annotated[
+    str | None, _pairs("--columns", help="Its columns of pairs, such as en,de.", show_default=False)
+]
+PiecesOption = Annotated[
+    int | None, _pairs("--pieces", min=1, help="Pieces that both sides share.", show_default="8000")
+]
 _NAME = re.compile(r"[\w-]+/[a-z]{2,3}-[a-z]{2,3}")
 
 
@@ -28,6 +47,18 @@ def is_bitext(name: str) -> bool:
         if Path(name).exists():
             return False
     return name.partition("/")[0] in KNOWN or _NAME.fullmatch(name) is not None
+
+
+def asks_for_pairs(name: str, target: Path | None, pairs: bool, columns: str | None, pieces: int | None) -> bool:
+    """Whether a command is about sentence pairs and not about labelled texts."""
+    return pairs or any(one is not None for one in (target, columns, pieces)) or is_bitext(name)
+
+
+def refuse_labels(name: str, given: dict[str, Any]) -> None:
+    """Refuse options that are for labelled texts where sentence pairs are asked for."""
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"--{option} is for labelled texts; {name} has sentence pairs.")
 
 
 def listed_bitexts(root: Path | None) -> list[dict[str, Any]]:
@@ -64,13 +95,22 @@ def load_pairs(
     """A parallel corpus by its name, or of one's own files."""
     from attnlab.data.bitext import load_bitext, load_bitext_files
 
-    sizes = {key: value for key, value in (("pieces", pieces), ("longest", longest)) if value is not None}
+    sizes: dict[str, Any] = {
+        key: value for key, value in (("pieces", pieces), ("longest", longest)) if value is not None
+    }
     if target is None and columns is None and is_bitext(name):
         return load_bitext(name, root=data, **sizes)
-    named = None if columns is None else tuple(columns.split(","))
-    if named is not None and len(named) != 2:
+    return load_bitext_files(name, target, columns=named_columns(columns), **sizes)
+
+
+def named_columns(columns: str | None) -> tuple[str, str] | None:
+    """``en,de`` as two names."""
+    if columns is None:
+        return None
+    source, _, target = columns.partition(",")
+    if not source or not target or "," in target:
         raise UsageError(f"--columns names the source column and the target column, as in en,de, not {columns!r}.")
-    return load_bitext_files(name, target, columns=named, **sizes)  # type: ignore[arg-type]
+    return source, target
 
 
 def show_pairs(bitext: "Bitext", samples: int, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer import Option
 
-from attnlab.cli import align, claims, data, demo, experiments, explain, forecast, report, run, store, train
+from attnlab.cli import align, claims, data, demo, experiments, explain, forecast, report, run, store, train, translate
 from attnlab.cli.options import Screen, settings
 from attnlab.errors import AttnlabError, UsageError
 
@@ -29,6 +29,7 @@ app.command("forecast", rich_help_panel=DATA)(forecast.forecast)
 app.command("align", rich_help_panel=DATA)(align.align)
 app.command("train", rich_help_panel=DATA)(train.train)
 app.command("explain", rich_help_panel=DATA)(explain.explain)
+app.command("translate", rich_help_panel=DATA)(translate.translate)
 app.add_typer(data.app, name="data", rich_help_panel=DATA)
 app.command("demo", rich_help_panel=PAPERS)(demo.demo)
 app.command("experiments", rich_help_panel=PAPERS)(experiments.experiments)

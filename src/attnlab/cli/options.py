@@ -27,11 +27,7 @@ def check_store(store: Path) -> Path:
 StoreOption = Annotated[
     Path,
     Option(
-        "--store",
-        help="Folder of the run store.",
-        envvar="ATTNLAB_STORE",
-        show_default="runs",
-        callback=check_store,
+        "--store", help="Folder of the run store.", envvar="ATTNLAB_STORE", show_default="runs", callback=check_store
     ),
 ]
 JobsOption = Annotated[

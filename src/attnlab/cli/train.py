@@ -1,4 +1,4 @@
-"""``attnlab train``: the papers' classifier on one's own texts."""
+"""``attnlab train``: the papers' classifier on one's own texts, or their translator on one's own sentence pairs."""
 
 from functools import partial
 from pathlib import Path
@@ -8,7 +8,16 @@ from rich.text import Text
 from typer import Argument, Option
 
 from attnlab.cli import options
+from attnlab.cli.data_pairs import (
+    ColumnsOption,
+    LongestOption,
+    PairsOption,
+    PiecesOption,
+    asks_for_pairs,
+    refuse_labels,
+)
 from attnlab.cli.options import File
+from attnlab.cli.train_pairs import train_pairs
 from attnlab.errors import UsageError
 
 own_file = partial(Option, rich_help_panel="A file of your own")
@@ -23,15 +32,19 @@ def train(
         str,
         Argument(
             metavar="FILE|NAME",
-            help="Labelled texts: .csv, .tsv, .json, .jsonl (also .gz, .xz) or .parquet; or a corpus by its name.",
+            help="Labelled texts or pairs: .csv, .tsv, .json, .jsonl (also .gz, .xz) or .parquet; or a corpus' name.",
             show_default=False,
         ),
     ],
+    target: Annotated[File, Argument(help="The translations of FILE, line by line.", show_default=False)] = None,
     text: TextOption = None,
     label: LabelOption = None,
     groups: MapOption = None,
     valid: ValidOption = None,
-    longest: Annotated[int | None, own_file(min=1, help="Leave out texts of more words.")] = None,
+    longest: LongestOption = None,
+    pairs: PairsOption = False,
+    columns: ColumnsOption = None,
+    pieces: PiecesOption = None,
     attention: Annotated[str, Option(help="learned, or uniform: the same share for every word.")] = "learned",
     steps: Annotated[int, Option(min=1, help="Updates at most.")] = 2000,
     patience: Annotated[int, Option(min=1, help="Evaluations without a lower validation loss that end it.")] = 4,
@@ -39,7 +52,7 @@ def train(
     store: options.StoreOption = Path("runs"),
     as_json: options.JsonOption = False,
 ) -> None:
-    """Train the papers' classifier on your texts; the run is kept in the store and can be explained."""
+    """Train the papers' classifier on your texts, or their translator on your sentence pairs; the run is kept."""
     from attnlab.auditing.network import best_kept_step
     from attnlab.auditing.training import classifier_spec, text_task, until_no_improvement
     from attnlab.data.corpora import KNOWN
@@ -49,6 +62,12 @@ def train(
 
     if attention not in ("learned", "uniform"):
         raise UsageError(f"--attention {attention}: attention is learned or uniform.")
+    if asks_for_pairs(file, target, pairs, columns, pieces):
+        refuse_labels(file, {"text": text, "label": label, "map": groups, "valid": valid})
+        sizes = {name: value for name, value in (("pieces", pieces), ("longest", longest)) if value is not None}
+        how: Any = {"attention": attention, "steps": steps, "patience": patience, "seed": seed, **sizes}
+        train_pairs(file, target, columns, store=store, as_json=as_json, **how)
+        return
     named = {"text": text, "label": label, "groups": groups, "valid": valid, "longest": longest}
     own: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     if own and file in KNOWN:

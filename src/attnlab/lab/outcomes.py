@@ -49,8 +49,7 @@ class Outcome:
         """
         assert self.run.run is not None  # runs that are recalled have no weights
         step = min(step for step in self.run.run.steps() if step >= self.run.step)
-        tensors = self.run.run.load(step).tensors
-        return step, {name[6:]: value for name, value in tensors.items() if name.startswith("model.")}
+        return step, self.run.run.load(step).weights
 
     def up_to(self, step: int) -> Self:
         """The same without what was measured after ``step``."""

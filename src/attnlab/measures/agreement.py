@@ -16,16 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.errors import UsageError
-from attnlab.fields import ScoreField
-from attnlab.measures.ragged import (
-    check_finite,
-    check_pair,
-    check_rows,
-    consecutive_blocks,
-    pad,
-    padded_blocks,
-    surely_finite,
-)
+from attnlab.fields import ScoreField, consecutive_rows
+from attnlab.measures.ragged import BLOCK, check_finite, check_pair, check_rows, pad, padded_blocks, surely_finite
 from attnlab.stats.bootstrap import divided
 
 
@@ -58,8 +50,9 @@ def top_agreement(u: ScoreField, v: ScoreField, share: float = 0.05) -> TopAgree
     several = np.zeros(len(rows), dtype=np.bool_)  # whether more than one position of u is highest
     greater, at_least = np.empty((2, len(rows)), dtype=np.int64)  # positions of v compared with the first of them
     count = np.uint16 if lengths.max(initial=0) < 1 << 16 else np.uint32  # the narrower, the faster they are summed
-    for block in consecutive_blocks(offsets):
-        values, starts = slice(offsets[block.start], offsets[block.stop]), offsets[block] - offsets[block.start]
+    for begin, end in consecutive_rows(offsets, BLOCK):
+        block, values = slice(begin, end), slice(offsets[begin], offsets[end])
+        starts = offsets[block] - offsets[begin]
         scores, others = u.values[values], v.values[values]
         if not surely_finite(scores):  # here, and that of v below: each is then read from the cache
             check_pair(u, v)

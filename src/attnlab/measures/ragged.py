@@ -54,16 +54,6 @@ def surely_finite(values: NDArray[np.float64]) -> bool:
         return bool(np.isfinite(values.sum()))  # whatever is not finite would have spoiled the sum
 
 
-def consecutive_blocks(offsets: NDArray[np.int64]) -> Iterator[slice]:
-    """Slices of rows that follow each other, each with about `BLOCK` values, or one row that is longer."""
-    start, rows = 0, len(offsets) - 1
-    while start < rows:
-        stop = int(np.searchsorted(offsets, offsets[start] + BLOCK, side="right")) - 1
-        stop = min(max(stop, start + 1), rows)
-        yield slice(start, stop)
-        start = stop
-
-
 def padded_blocks(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     """Rows of nearly equal length, shortest first: padding them to the longest of a block adds at most a quarter.
 

@@ -119,14 +119,21 @@ def metric_curves(
 ) -> alt.FacetChart:
     """Several metrics of every seed against updates, a panel for each value of ``column``.
 
-    ``metrics``: the names they are shown under, and their columns. Colours go to names in alphabetical order.
+    ``metrics``: as in `by_metric`. Colours go to names in alphabetical order.
     """
-    rows = [
-        {column: row[column], "seed": row["seed"], "step": row["step"], "what": what, "share": row[metric]}
-        for row in data
-        for what, metric in metrics.items()
-    ]
+    rows = by_metric(data, metrics, column)
     return seed_curves(rows, "share", y_title, title, column=column, colour="what", colours=colours)
+
+
+def by_metric(
+    data: Rows, metrics: Mapping[str, str], column: str = "setting", *, what: str = "what", value: str = "share"
+) -> list[dict[str, Any]]:
+    """A row for each of ``metrics``, the names they are shown under (``what``) and their columns (``value``)."""
+    return [
+        {column: row[column], "seed": row["seed"], "step": row["step"], what: name, value: row[metric]}
+        for row in data
+        for name, metric in metrics.items()
+    ]
 
 
 def over_training(

@@ -44,6 +44,7 @@ def sections(made: Forecast) -> list[Section]:
         digits=1,
         diverging=True,
     )
+    of_label = "The gain on the texts of one label alone: the mean over all texts can hide a rare one."
     return [
         Section(
             "How to read it",
@@ -56,17 +57,7 @@ def sections(made: Forecast) -> list[Section]:
             ],
             table=[{"measure": name, "value": value} for name, value in measures(made)],
         ),
-        *(
-            [
-                Section(
-                    "Each label",
-                    ["The gain on the texts of one label alone: the mean over all texts can hide a rare one."],
-                    table=label_rows(made),
-                )
-            ]
-            if made.labels
-            else []
-        ),
+        *([Section("Each label", [of_label], table=label_rows(made))] if made.labels else []),
         Section(
             "The table of the strongest words",
             [],

@@ -37,6 +37,11 @@ class Checkpoint:
     record: dict[str, files.Json]
     """Everything else: metric rows so far, the generators' states, the position in the data."""
 
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """The network's, by its own names."""
+        return {name.removeprefix("model."): value for name, value in self.tensors.items() if name.startswith("model.")}
+
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, run: str | None = None) -> None:
     """Write ``folder/<step>`` of the run named ``run``. Needs its lock: temporary names are fixed, so left-overs cannot

@@ -61,8 +61,7 @@ class RunStore:
                 f"The store {self.root} has no weights of run {run_id} at step {step}, which another run is compared "
                 "with; train it first, and keep them."
             )
-        tensors = run.load(step).tensors
-        return {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
+        return run.load(step).weights
 
     def runs(self) -> list[Run]:
         """The runs whose spec can be read, by id."""

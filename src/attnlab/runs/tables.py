@@ -34,6 +34,11 @@ def to_parquet(table: pa.Table, marks: Mapping[str, str] | None = None) -> bytes
     return seal(buffer.getvalue())
 
 
+def from_parquet(data: bytes) -> pa.Table:
+    """The table ``to_parquet`` was given."""
+    return _unpack(data, CELLS)[0]
+
+
 def read_table(path: Path, run: str, step: int | None = None) -> tuple[pa.Table, dict[str, str]]:
     """A run's table, the fields of ``step`` or (None) its metrics, and its marks.
 

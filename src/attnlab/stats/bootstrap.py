@@ -8,7 +8,7 @@ Each has a generator of its own, named by what it is for: the same call gives th
 function to function, and committed results depend on them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -79,13 +79,15 @@ def _resample(sample: Sample, statistic: Statistic, resamples: int, generator: n
         raise UsageError("A bootstrap interval needs a list of finite numbers, and not an empty one.")
     if statistic not in _STATISTICS:
         raise UsageError(f"There is no statistic {statistic!r}; statistics are {', '.join(_STATISTICS)}.")
-    resampled = np.empty(resamples)
-    step = max(1, _CELLS // len(values))
+    draws = _draws(len(values), resamples, generator)
+    return np.concatenate([_STATISTICS[statistic](values[chosen], axis=1) for chosen in draws])
+
+
+def _draws(n: int, resamples: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """Which of ``n`` values each resample has, some resamples at a time: (some, n) each."""
+    step = max(1, _CELLS // n)
     for start in range(0, resamples, step):
-        chunk = resampled[start : start + step]
-        chosen = generator.integers(len(values), size=(len(chunk), len(values)))
-        chunk[:] = _STATISTICS[statistic](values[chosen], axis=1)
-    return resampled
+        yield generator.integers(n, size=(min(step, resamples - start), n))
 
 
 def _tails(level: float, resamples: int) -> tuple[float, float]:
@@ -170,15 +172,10 @@ def _interval(
     n = len(sums)
     if n == 1:
         return None
-    generator = numpy_generator(seed, "bootstrap", over)
-    means = np.empty(resamples)
-    step = max(1, _CELLS // n)
-    for start in range(0, resamples, step):
-        chunk = means[start : start + step]
-        drawn = generator.integers(n, size=(len(chunk), n))
-        # A resample may, very seldom, hold undefined rows alone.
-        chunk[:] = divided(sums[drawn].sum(axis=1), counts[drawn].sum(axis=1))
-    return Interval(*percentiles(means, tails), level, over)
+    draws = _draws(n, resamples, numpy_generator(seed, "bootstrap", over))
+    # A resample may, very seldom, hold undefined rows alone.
+    means = [divided(sums[drawn].sum(axis=1), counts[drawn].sum(axis=1)) for drawn in draws]
+    return Interval(*percentiles(np.concatenate(means), tails), level, over)
 
 
 def interval_over_pairs(matrix: Floats) -> tuple[float, float] | None:

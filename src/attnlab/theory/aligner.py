@@ -13,13 +13,7 @@ from attnlab.errors import UsageError
 from attnlab.theory.ibm1 import Ibm1, best_positions, train_ibm1
 from attnlab.theory.lexicon import Lexicon
 from attnlab.theory.links import Ints
-from attnlab.theory.symmetrise import (
-    Alignment,
-    check_direction,
-    from_positions,
-    from_reverse_positions,
-    symmetrised,
-)
+from attnlab.theory.symmetrise import Alignment, check_direction, from_positions, from_reverse_positions, symmetrised
 
 SENTENCES = 2**14
 """Sentences whose links are written in one go."""
@@ -84,9 +78,7 @@ def align(
     forward = None if chosen == "reverse" else train("forward", pairs)
     reverse = None if chosen == "forward" else train("reverse", pairs.swapped())
     alignment = symmetrised(
-        chosen,
-        forward and from_positions(pairs, forward[1]),
-        reverse and from_reverse_positions(pairs, reverse[1]),
+        chosen, forward and from_positions(pairs, forward[1]), reverse and from_reverse_positions(pairs, reverse[1])
     )
     return Aligned(alignment, forward and forward[0], reverse and reverse[0])
 

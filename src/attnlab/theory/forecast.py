@@ -28,6 +28,13 @@ LIKELY = 0.1
 from each of its neighbours, three times what chance makes of nine (its square root)."""
 WEAK = 0.01
 """Bits below which there is no reason: not even one sentence of a batch of 128 tells them apart."""
+MEASURES = {
+    "gain": "gain (the forecast)",
+    "derivative_gain": "gain, chosen by the derivative",
+    "information": "information of the alignment",
+    "mutual_information": "mutual information of the table",
+}
+"""What a forecast measures: what its verdict is made of, and three others that were set down beside it."""
 UNCLEAR: tuple[Verdict, ...] = ("no reason to be learned", "too little data to tell")
 
 

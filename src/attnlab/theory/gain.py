@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
-from attnlab.fields import ragged_rows
+from attnlab.fields import first_largest, ragged_rows
 from attnlab.seeds import numpy_generator
 
 Floats = NDArray[np.float64]
@@ -222,7 +222,6 @@ def _mutual_information(cells: _Cells, table: _Table) -> float:
 
 def _read(cells: _Cells, block: _Block, first: _Table, second: _Table, whole: _Table, fold: int) -> dict[str, Any]:
     """What the tables of the two other thirds say about this third's output words."""
-    row = np.repeat(np.arange(len(block.lengths)), block.lengths)
     inputs = cells.input[block.cells]
     gain, derivative_gain = np.zeros(len(block.lengths)), np.zeros(len(block.lengths))
     together = sum(_together(table, cells, block) for table in (first, second)) / 2
@@ -230,9 +229,9 @@ def _read(cells: _Cells, block: _Block, first: _Table, second: _Table, whole: _T
     partners = []
     contrasts = [_contrast(table.trans(cells, block.cells), block) for table in (first, second)]
     for chooser, contrast in ((first, contrasts[1]), (second, contrasts[0])):
-        best = _best(chooser.trans(cells, block.cells), row, block)
+        best = first_largest(chooser.trans(cells, block.cells), block.starts)
         gain += contrast[best] / 2
-        derivative_gain += contrast[_best(chooser.derivative(cells, block.cells), row, block)] / 2
+        derivative_gain += contrast[first_largest(chooser.derivative(cells, block.cells), block.starts)] / 2
         input_gain += np.bincount(inputs, contrast, minlength=cells.shape[0]) / 2
         partners.append(inputs[best])
     alpha = whole.trans(cells, block.cells)
@@ -266,12 +265,6 @@ def _together(table: _Table, cells: _Cells, block: _Block) -> Floats:
     share = (table.outputs / table.outputs.sum())[cells.row_output[block.rows]]
     bits: Floats = np.log2(np.divide(mean, share, out=np.ones_like(mean), where=share > 0))
     return bits
-
-
-def _best(values: Floats, row: Ints, block: _Block) -> Ints:
-    """The first cell of each row that has its largest value: (rows,), within the block."""
-    hits = np.flatnonzero(values == np.repeat(np.maximum.reduceat(values, block.starts), block.lengths))
-    return hits[np.flatnonzero(np.diff(row[hits], prepend=-1))]
 
 
 # --- which sentences

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
+from attnlab.fields import consecutive_rows
 from attnlab.theory.counts import CountTable, Lookup, table_of
-from attnlab.theory.links import Chunk, Entries, Floats, Ints, Links, blocks
+from attnlab.theory.links import BLOCK, Chunk, Entries, Floats, Ints, Links
 
 UNALIGNED = -1
 MOST_ITERATIONS = 10_000
@@ -123,7 +124,7 @@ class _Training:
 
         ``last``: no other will follow, so that nothing has to be summed for it.
         """
-        for begin, end in blocks(self.row_ends):
+        for begin, end in consecutive_rows(self.row_ends, BLOCK):
             entries = slice(*self.row_ends[[begin, end]].tolist())
             counts = self.sums[entries]
             counts *= self.values[entries]

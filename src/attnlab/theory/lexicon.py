@@ -98,7 +98,7 @@ def read_lexicon(path: Path) -> Lexicon:
     with readable(Path(path)):
         data = Path(path).read_bytes()
     try:
-        # In this thread, as `attnlab.runs.tables` says why.
+        # In this thread, as `attnlab.runs.tables.from_parquet` says why.
         with pq.ParquetFile(pa.BufferReader(data), pre_buffer=False) as file:
             rows = file.read(use_threads=False)
     except (OSError, pa.ArrowException):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from attnlab.data.sentence_pairs import SentencePairs
+from attnlab.fields import consecutive_rows
 
 Ids = NDArray[np.int32]
 Ints = NDArray[np.int64]
@@ -203,7 +204,7 @@ class Entries:
         outputs: list[Ids] = [np.zeros(0, dtype=np.int32)]
         count = 0
         ends = sum((chunk.rows.astype(np.int64) for chunk in chunks), start=np.zeros(1, dtype=np.int64))
-        for begin, end in blocks(ends):
+        for begin, end in consecutive_rows(ends, BLOCK):
             bounds = [chunk.rows[begin : end + 1] for chunk in chunks]
             firsts = np.arange(end - begin + 1) * output_words  # what the keys of each input word begin with
             keys = np.concatenate(
@@ -233,18 +234,6 @@ class Entries:
     def inputs(self) -> Ids:
         """``(entries,)``: the input word of each."""
         return np.repeat(np.arange(len(self.lengths), dtype=np.int32), self.lengths)
-
-
-def blocks(ends: Ints) -> Iterator[tuple[int, int]]:
-    """Ranges of input words, begin and end, that have at most `BLOCK` entries together, or are a single one.
-
-    ``ends (input words + 1,)``: the entries before each word, and of all.
-    """
-    begin = 0
-    while begin < len(ends) - 1:
-        end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + BLOCK, side="right")) - 1)
-        yield begin, end
-        begin = end
 
 
 def distinct(parts: Sequence[Ints]) -> Ints:

@@ -41,10 +41,9 @@ class Picture:
 def named_words(gains: Gains, of_labels: bool, least: float) -> dict[str, Any]:
     """The words that say the most in all, the most frequent ones with less than ``least`` bits, the former's table."""
     ranked = _labelled_words(gains) if of_labels else _paired_words(gains)
-    strongest = sorted((word for word in ranked if word.gain >= least), key=lambda word: -word.gain * word.tokens)[
-        :NAMED
-    ]
-    hopeless = sorted((word for word in ranked if word.gain < least), key=lambda word: -word.tokens)[:NAMED]
+    strong, weak = ([word for word in ranked if (word.gain >= least) is side] for side in (True, False))
+    strongest = sorted(strong, key=lambda word: -word.gain * word.tokens)[:NAMED]
+    hopeless = sorted(weak, key=lambda word: -word.tokens)[:NAMED]
     inputs = dict.fromkeys((word.word if of_labels else word.partner) for word in strongest)
     labels = sorted({gains.pairs.target_words[i] for i in np.unique(gains.output)})[:NAMED]
     outputs = labels if of_labels else [word.word for word in strongest]
@@ -87,11 +86,8 @@ def _labelled_words(gains: Gains) -> list[WordForecast]:
 
 
 def _picture(gains: Gains, inputs: list[str], outputs: list[str]) -> Picture:
-    chosen = [np.array([words.index(name) for name in names], dtype=np.int64) for names, words in (
-        (inputs, gains.pairs.source_words),
-        (outputs, gains.pairs.target_words),
-    )]  # fmt: skip
-    values = _ratios(gains, *chosen)
+    sides = ((inputs, gains.pairs.source_words), (outputs, gains.pairs.target_words))
+    values = _ratios(gains, *(np.array([words.index(name) for name in names], np.int64) for names, words in sides))
     return Picture(tuple(inputs), tuple(outputs), tuple(tuple(map(float, row)) for row in values))
 
 

@@ -23,9 +23,8 @@ def clean(pairs: RawPairs) -> tuple[RawPairs, list[str]]:
     notes = []
     sides, odd = [], np.zeros(len(pairs), bool)
     for side in (pairs.source, pairs.target):
-        mended = [_BLANKS.sub(" ", _CONTROL.sub(" ", text)).strip(" ") for text in side]
         odd |= [_CONTROL.search(text) is not None for text in side]
-        sides.append(mended)
+        sides.append([mended(text) for text in side])
     empty = np.array([not (source and target) for source, target in zip(*sides, strict=True)], bool)
     if odd.any():
         notes.append(counted(pairs, odd, "pair", "with control characters", "read with spaces in their place"))
@@ -35,6 +34,11 @@ def clean(pairs: RawPairs) -> tuple[RawPairs, list[str]]:
     if not len(mended_pairs):
         raise UsageError(f"There is no sentence pair with text on both sides in {pairs.files}.")
     return mended_pairs, notes
+
+
+def mended(text: str) -> str:
+    """A sentence without control characters, one space between its words."""
+    return _BLANKS.sub(" ", _CONTROL.sub(" ", text)).strip(" ")
 
 
 def counted(pairs: RawPairs, which: NDArray[np.bool_], what: str, kind: str, fate: str) -> str:

@@ -14,8 +14,7 @@ import numpy as np
 from attnlab.data.conventions import Conventions
 from attnlab.data.sentence_pairs import SentencePairs, read_pairs
 from attnlab.errors import UsageError
-from attnlab.lab.claims import Preset
-from attnlab.lab.experiment import Experiment, Figures, Table
+from attnlab.lab.experiment import Experiment, Figures, Table, by_preset
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import low_high
 from attnlab.pages.charts import CONTRAST, SIZE, panels, rounded
@@ -72,11 +71,7 @@ HANSARDS = GoldText(
     f"{_NAACL}/test.wa.nonullalign",
     (_ENGLISH, _FRENCH),
 )
-TEXTS: dict[Preset, tuple[tuple[GoldText, float], ...]] = {
-    "quick": ((EUROPARL, 1.0),),
-    "reduced": ((EUROPARL, 1.0), (HANSARDS, 0.1)),
-    "paper": ((EUROPARL, 1.0), (HANSARDS, 1.0)),
-}
+TEXTS = by_preset({EUROPARL: 1.0}, {EUROPARL: 1.0, HANSARDS: 0.1}, {EUROPARL: 1.0, HANSARDS: 1.0})
 """What each preset aligns, and how much of its text it trains on."""
 
 
@@ -111,7 +106,7 @@ class Alignments(Experiment):
     source = "ours; the model is that of P3 4.2"
 
     def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained in the store)
-        self.scored = [examine(text, share) for text, share in TEXTS[self.order.preset]]
+        self.scored = [examine(text, share) for text, share in TEXTS[self.order.preset].items()]
 
     def tables(self) -> Mapping[str, Table]:
         return {

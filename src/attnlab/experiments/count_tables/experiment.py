@@ -100,6 +100,7 @@ class CountTables(Experiment):
     name = "count-tables"
     title = "What co-occurrence says about a few sentences"
     source = "P3 4.3, Figures 1, 3, 4, 6; blog; slides"
+    trains = False
 
     def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained in the store)
         """Descents of the slides' two-sentence classification, finely from 0 and from random starts."""
@@ -253,18 +254,12 @@ def alignment(example: Example) -> tuple[list[str], list[str], NDArray[np.float6
 
 def iteration_rows() -> Table:
     """The two pairs under more iterations of IBM Model 1: what its words' tables come to."""
-    rows = []
+    entries = {"great_to_grossartig": (3, 3), "this_to_dieser": (0, 0), "this_to_film": (0, 1)}
+    rows: list[dict[str, float]] = []
     for iterations in ITERATIONS:
         trans = trans_after(TWO_PAIRS.pairs, iterations)
-        rows.append(
-            {
-                "iterations": iterations,
-                "great_to_grossartig": float(trans[3, 3]),
-                "this_to_dieser": float(trans[0, 0]),
-                "this_to_film": float(trans[0, 1]),
-                "spread_of_shared": float(np.ptp(trans[:3, :3])),
-            }
-        )
+        row = {"iterations": iterations} | {name: float(trans[place]) for name, place in entries.items()}
+        rows.append(row | {"spread_of_shared": float(np.ptp(trans[:3, :3]))})
     return rows
 
 

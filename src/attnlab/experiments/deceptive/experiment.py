@@ -5,7 +5,7 @@ the divergence bounded (`attnlab.models.deception`), for several lambdas. A seco
 no P: the loss, and attention kept off the 100 words that tell the most about the class.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from attnlab.families.texts.deception import OffWordsSpec, TwinSpec
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Figures, Order, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs
-from attnlab.lab.rules import between, higher, in_words, lower, over_examples
+from attnlab.lab.rules import Interval, between, higher, in_words, lower, over_examples
 from attnlab.measures.checkpoints import first_half
 from attnlab.models.classifier import Classifier
 from attnlab.probes.leave_one_out import leave_one_out, sample_for_leave_one_out
@@ -27,6 +27,7 @@ from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
+from attnlab.stats.bootstrap import Floats
 
 WEIGHTS = (0.001, 0.01, 0.1, 1.0)
 """The lambdas of the twins."""
@@ -177,7 +178,7 @@ class Deceptive(TextExperiment):
     def not_influence(self) -> list[Part]:
         twin, own, out = self.twins[self.chosen], self.itself, self.held_out
         gained = twin.gained[~self.half]
-        accuracy = self.part(
+        accuracy = self._part(
             gained,
             lambda interval: between(interval, -MARGIN, MARGIN),
             f"{self.chosen}: accuracy differs by {gained.mean():.3f} over {len(gained)} texts.",
@@ -190,7 +191,7 @@ class Deceptive(TextExperiment):
             f"{self.chosen}: A(alpha, own loo) is {twin.top[out].mean():.3f} ({in_words(value)}) where the standard "
             f"network's is {own.top[out].mean():.3f}; twice chance is {2 * level:.3f}."
         )
-        follows = self.part(change, lambda _: verdict, detail)
+        follows = self._part(change, lambda _: verdict, detail)
         return [replace(accuracy, name="accuracy"), replace(follows, name="influence")]
 
     @claim("deceptive-anti-correlated")
@@ -207,7 +208,12 @@ class Deceptive(TextExperiment):
             f"{self.chosen}: tau(alpha, own loo) is {tau.mean():.3f} ({in_words(interval)}) over {len(tau)} texts, "
             f"{change.mean():.3f} ({in_words(lost)}) more than the standard network's {np.nanmean(own.tau[out]):.3f}."
         )
-        return self.part(tau, lambda _: verdict, detail)
+        return self._part(tau, lambda _: verdict, detail)
+
+    def _part(self, values: Floats, verdict: Callable[[Interval | None], Verdict], detail: str) -> Part:
+        """The row's part about the mean of ``values`` (texts,), decided by its interval over texts."""
+        interval = over_examples(values)
+        return Part(self.order.row, verdict(interval), float(values.mean()), interval, "examples", detail)
 
     # --- tables, figures, words
 

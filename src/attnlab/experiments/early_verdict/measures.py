@@ -227,15 +227,10 @@ def area_table(evidence: Evidence) -> Table:
     for (way, features), judged in evidence.judged.items():
         for step in evidence.verdict.steps:
             for pairs, paired in PAIRS.items():
-                row = {"judged": way, "features": features, "step": step, "pairs": pairs}
-                row |= counted(judged.outcomes(judged.at(step), paired=paired))
+                row: dict[str, Any] = {"judged": way, "features": features, "step": step, "pairs": pairs}
+                row["learned"], row["failed"] = judged.outcomes(judged.at(step), paired=paired)
                 table.append(row | estimate_of(area(judged, step, paired=paired)))
     return table
-
-
-def counted(outcomes: tuple[int, int]) -> dict[str, Any]:
-    """How many runs learned, and how many did not, as columns."""
-    return {"learned": outcomes[0], "failed": outcomes[1]}
 
 
 def difference_table(evidence: Evidence) -> Table:
@@ -298,7 +293,8 @@ def family_table(evidence: Evidence) -> Table:
         here = replace(judged, chance=np.where(own, judged.chance, np.nan))
         chosen = here.at(step)
         elsewhere = replace(here, chance=np.where(fitted_to, np.nan, here.chance))
-        row = {"family": family, "step": step, **counted(here.outcomes(chosen))}
+        row: dict[str, Any] = {"family": family, "step": step}
+        row["learned"], row["failed"] = here.outcomes(chosen)
         row |= {"mean_chance": mean(here.chance[chosen]), **estimate_of(area(here, step))}
         table.append(row | {"other_seeds": estimate_of(area(elsewhere, step))["value"]})
     return table

@@ -32,7 +32,7 @@ from attnlab.pages.charts import COLOURS, INK, headed, hue, inline, rounded
 from attnlab.seeds import numpy_generator
 from attnlab.stats.bootstrap import drawn_rows
 from attnlab.stats.ranks import area_under_curve, spearman
-from attnlab.theory.forecast import LIKELY, WEAK, Forecast, Verdict, forecast
+from attnlab.theory.forecast import LIKELY, MEASURES, WEAK, Forecast, Verdict, forecast
 
 # --- settings
 
@@ -40,13 +40,6 @@ SAMPLE = 3000
 """Sequences that a forecast is made from."""
 LATE = 1000
 """The step that runs of the experiment copying go on to; these do not."""
-MEASURES = {
-    "gain": "gain (the forecast)",
-    "derivative_gain": "gain, chosen by the derivative",
-    "information": "information of the alignment",
-    "mutual_information": "mutual information of the table",
-}
-"""What is compared with training: the forecast's measure, and three others that were set down beside it."""
 
 
 def setting(name: str, task: CopyingSpec | DistributionSpec, quick: int = 0) -> Setting:

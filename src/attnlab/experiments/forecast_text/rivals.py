@@ -22,13 +22,11 @@ from attnlab.pages.charts import COLOURS, INK, headed, inline
 from attnlab.seeds import numpy_generator
 from attnlab.stats.bootstrap import drawn_rows, value_and_interval
 from attnlab.stats.ranks import spearman
+from attnlab.theory.forecast import MEASURES as FORECASTS
 from attnlab.theory.forecast import Forecast, forecast
 
 MEASURES: Mapping[str, str] = {
-    "gain": "gain (the forecast)",
-    "derivative_gain": "gain, chosen by the derivative",
-    "information": "information of the alignment",
-    "mutual_information": "mutual information of the table",
+    **FORECASTS,
     "gain_above_shuffled": "gain, less that of shuffled labels",
     "mutual_information_above_shuffled": "mutual information, less that of shuffled labels",
     "logistic_accuracy": "logistic regression: held-out accuracy, less the majority's",
@@ -56,7 +54,7 @@ def measure_texts(corpus: Corpus) -> Measured:
     # The gain is a mean of logarithms, which chance in the tables lowers: with all labels shuffled it lies below 0.
     nothing = [_forecast(shuffle_labels(corpus, 1.0, seed)) for seed in SHUFFLES]
     accuracy, agreement = logistic_measures(corpus)
-    values = {name: float(getattr(forecasted, name)) for name in list(MEASURES)[:4]}
+    values = {name: float(getattr(forecasted, name)) for name in FORECASTS}
     for name in ("gain", "mutual_information"):
         values[f"{name}_above_shuffled"] = values[name] - float(np.mean([getattr(other, name) for other in nothing]))
     return Measured(forecasted, {**values, "logistic_accuracy": accuracy, "logistic_agreement": agreement})

@@ -22,8 +22,8 @@ from attnlab.experiments.init_derivative.proxy_starts import (
     random_corpora,
     start,
 )
-from attnlab.lab.claims import Part, Preset, Verdict
-from attnlab.lab.experiment import Experiment, Figures, Table, claim
+from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.experiment import Experiment, Figures, Table, by_preset, claim
 from attnlab.lab.outcomes import Runs, mean
 from attnlab.lab.rules import between
 from attnlab.models.proxy import Optimiser
@@ -34,16 +34,12 @@ from attnlab.theory.initial_derivative import proxy_table
 # --- settings
 
 OPTIMISERS: tuple[Optimiser, ...] = ("sgd", "adam")
-SEEDS: dict[Preset, int] = {"quick": 5, "reduced": 10, "paper": 20}
-SIZES: dict[Preset, tuple[int, ...]] = {
-    "quick": (64, 256, 1024, 4096),
-    "reduced": (64, 256, 1024, 4096, 16_384),
-    "paper": (64, 256, 1024, 4096, 16_384),
-}
+SEEDS = by_preset(5, 10, 20)
+SIZES = by_preset((64, 256, 1024, 4096), (64, 256, 1024, 4096, 16_384), (64, 256, 1024, 4096, 16_384))
 SMALL = 16
 """A size measured too but left out of the slope, which is about growing d."""
-STEPS: dict[Preset, int] = {"quick": 300, "reduced": 1000, "paper": 3000}
-TRAINED_SEEDS: dict[Preset, int] = {"quick": 3, "reduced": 5, "paper": 5}
+STEPS = by_preset(300, 1000, 3000)
+TRAINED_SEEDS = by_preset(3, 5, 5)
 SLOPE = (-0.6, -0.4)
 """The slopes of log error against log d that count as -1/2."""
 FACTOR = 0.05
@@ -61,6 +57,7 @@ class InitDerivative(Experiment):
     name = "init-derivative"
     title = "What the bag-of-words proxy learns first"
     source = "P3 4.1, 4.2, A.2"
+    trains = False
 
     # --- measures
 

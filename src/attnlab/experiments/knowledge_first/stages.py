@@ -21,7 +21,7 @@ from scipy.special import expit
 
 from attnlab.families.texts.problem import relative_entropy
 from attnlab.families.texts.reading import stored_field
-from attnlab.fields import ScoreField
+from attnlab.fields import ScoreField, first_largest
 from attnlab.lab.experiment import Table
 from attnlab.lab.outcomes import Outcome
 from attnlab.measures.agreement import top_agreement
@@ -158,7 +158,7 @@ def text_course(outcome: Outcome) -> Course:
     """The course of a classifier's run, read from the fields that its evaluations kept."""
     run = outcome.run
     ends = fields_at(outcome, ending(run))
-    places = {field: _highest(ends[field]) for field in FIELDS}
+    places = {field: first_largest(ends[field].values, ends[field].offsets[:-1]) for field in FIELDS}
     top, mean, entropy = ({field: np.empty(len(run.rows)) for field in FIELDS} for _ in range(3))
     for at, row in enumerate(run.rows):
         for field, now in fields_at(outcome, int(row["step"])).items():
@@ -214,11 +214,6 @@ def relevance(gamma: ScoreField) -> ScoreField:
     beta = expit(gamma.values)
     sums = np.add.reduceat(beta, gamma.offsets[:-1])
     return ScoreField(beta / np.repeat(sums, gamma.lengths), gamma.offsets)
-
-
-def _highest(field: ScoreField) -> NDArray[np.int64]:
-    """Where in the flat values each text's first largest one is: (texts,)."""
-    return np.array([start + field.row(k).argmax() for k, start in enumerate(field.offsets[:-1])], dtype=np.int64)
 
 
 def fields_at(outcome: Outcome, step: int) -> dict[Field, ScoreField]:

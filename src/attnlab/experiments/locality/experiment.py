@@ -18,7 +18,7 @@ from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs, mean, median
 from attnlab.lab.rules import above, low_high, within
-from attnlab.pages.charts import COLOURS, curves, panels
+from attnlab.pages.charts import COLOURS, by_metric, curves, panels
 from attnlab.protocols import Row
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
@@ -87,6 +87,7 @@ class Locality(Experiment):
     title = "Does a hidden state stay about its own word?"
     source = "P3 6.1, Figure 5; blog"
     settings = (ONE, BOTH)
+    recalls = True
 
     # --- measures
 
@@ -304,17 +305,9 @@ def in_words(row: Mapping[str, Any]) -> str:
 
 def figures(rows: Table) -> Figures:
     """Figure 5 over the whole run and close to its start, and how linear mean states are."""
-
-    def long(what: str, value: str, columns: Mapping[str, str]) -> list[dict[str, Any]]:
-        """A row for each of ``columns``, given by the names they are shown under."""
-        return [
-            {"encoder": row["encoder"], "seed": row["seed"], "step": row["step"], what: name, value: row[column]}
-            for row in rows
-            for name, column in columns.items()
-        ]
-
-    log_odds = long("where", "log-odds", {what: f"gamma_{name}" for name, what in QUANTITIES.items()})
-    linear = long("what", "share", {"accuracy": "accuracy", "variance explained": "mean_state"})
+    gammas = {what: f"gamma_{name}" for name, what in QUANTITIES.items()}
+    log_odds = by_metric(rows, gammas, "encoder", what="where", value="log-odds")
+    linear = by_metric(rows, {"accuracy": "accuracy", "variance explained": "mean_state"}, "encoder")
     y_title = "log-odds of the right class"
     lines = curves(y="log-odds", y_title=y_title, colour="where", colours=COLOURS, scale=alt.Scale())
     fractions = curves(y="share", y_title="share", colour="what")

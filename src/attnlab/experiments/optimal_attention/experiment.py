@@ -12,17 +12,12 @@ import altair as alt
 import torch
 from torch import Tensor
 
-from attnlab.lab.claims import Part, Preset, Verdict
-from attnlab.lab.experiment import Experiment, Figures, Table, claim
+from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.experiment import Experiment, Figures, Table, by_preset, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import low_high
 from attnlab.pages.charts import COLOURS, SIZE, headed, inline
-from attnlab.probes.optimal_attention import (
-    attention_loss,
-    lexical_beta,
-    lexical_log_odds,
-    optimal_attention,
-)
+from attnlab.probes.optimal_attention import attention_loss, lexical_beta, lexical_log_odds, optimal_attention
 from attnlab.seeds import torch_generator
 from attnlab.stats.rates import wilson
 
@@ -35,12 +30,8 @@ NOTHING = 1e-3
 """Attention that counts as none in the example."""
 LITTLE = 0.01
 """Attention that counts as next to none on random logits."""
-DRAWS: dict[Preset, int] = {"quick": 200, "reduced": 2000, "paper": 5000}
-OUTPUTS: dict[Preset, tuple[int, ...]] = {
-    "quick": (2, 3, 10, 50),
-    "reduced": (2, 3, 5, 10, 20, 50),
-    "paper": (2, 3, 5, 10, 20, 50),
-}
+DRAWS = by_preset(200, 2000, 5000)
+OUTPUTS = by_preset((2, 3, 10, 50), (2, 3, 5, 10, 20, 50), (2, 3, 5, 10, 20, 50))
 SCALES = (0.3, 1.0, 3.0, 10.0)
 """Standard deviation of random logits."""
 LENGTHS = (3, 10, 30)
@@ -67,6 +58,7 @@ class OptimalAttentionExperiment(Experiment):
     name = "optimal-attention"
     title = "Does the best attention follow the largest beta?"
     source = "P3 A.1"
+    trains = False
 
     def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained)
         """The optimum of the paper's example, and rates over random logits of every size."""
@@ -180,18 +172,11 @@ def predictions(logits: Logits) -> Iterator[dict[str, Any]]:
     best = odds.argmax(1, keepdim=True)
     alone = torch.zeros_like(optimum.alpha).scatter(1, best, 1.0)
     gains = attention_loss(alone, logits.gamma.double(), logits.gold, logits.gamma_s) - optimum.loss
-    weight = optimum.alpha.gather(1, best)[:, 0]
-    columns = (
-        weight,
-        optimum.alpha.argmax(1) == best[:, 0],
-        (optimum.alpha > LITTLE).sum(1),
-        gains,
-        optimum.gap,
-        optimum.reached,
-    )
-    names = ("weight", "first", "positions", "gain", "gap", "reached")
-    for values in zip(*(column.tolist() for column in columns), strict=True):
-        yield dict(zip(names, values, strict=True))
+    columns = {"weight": optimum.alpha.gather(1, best)[:, 0], "first": optimum.alpha.argmax(1) == best[:, 0]}
+    columns |= {"positions": (optimum.alpha > LITTLE).sum(1), "gain": gains}
+    columns |= {"gap": optimum.gap, "reached": optimum.reached}
+    for values in zip(*(column.tolist() for column in columns.values()), strict=True):
+        yield dict(zip(columns, values, strict=True))
 
 
 def summarise(rows: Iterator[dict[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ learned so looks for, say, spam words in a ham message too, and there its attent
 word says for ham. A(alpha, beta_uf) and A(alpha, -beta_uf), class by class, separate the two ways.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,8 @@ from attnlab.data.corpora import known_corpus
 from attnlab.data.labelled_text import sizes
 from attnlab.experiments.texts import corpora as shared
 from attnlab.fields import ScoreField
-from attnlab.lab.claims import Part, Preset, Verdict
-from attnlab.lab.experiment import Figures, Order, Table, claim
+from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.experiment import Figures, Order, Table, by_preset, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import higher, in_words, low_high, missing
 from attnlab.measures.agreement import top_agreement
@@ -33,11 +33,7 @@ from attnlab.stats.bootstrap import Floats, divided, interval_over_pairs, spread
 ROLES: tuple[shared.Role, ...] = ("reference", "comparison")
 """The runs whose attention is compared."""
 SMS = "sms"
-OTHERS: Mapping[Preset, tuple[str, ...]] = {
-    "quick": ("sst",),
-    "reduced": ("sst", "ag_news"),
-    "paper": ("sst", "ag_news"),
-}
+OTHERS = by_preset(("sst",), ("sst", "ag_news"), ("sst", "ag_news"))
 """The other corpora of short texts, by preset."""
 TWICE = 2
 """How many times as large the spread on SMS must be, by our margin."""

@@ -5,7 +5,7 @@ have attention fixed at 1/L, and their probe is beta_uf; in *frozen* runs attent
 that stays as random as it began (A.6); the *proxy* sees bags of words (2.3).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,10 +22,10 @@ from attnlab.families.texts import reading
 from attnlab.families.texts.problem import evaluated
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
-from attnlab.lab.claims import Finding, Part, Preset, Verdict
+from attnlab.lab.claims import Finding, Preset
 from attnlab.lab.experiment import Experiment, Order, Setting, Table
 from attnlab.lab.outcomes import Outcome, Runs
-from attnlab.lab.rules import Estimate, Interval, over_examples
+from attnlab.lab.rules import Estimate
 from attnlab.measures.agreement import random_baseline, top_agreement
 from attnlab.measures.series import Series
 from attnlab.models.classifier import Classifier
@@ -205,8 +205,7 @@ class TextRuns:
         # Word vectors are where it began, not what it learned, so their file is not needed.
         from_random = spec.model.model_copy(update={"vectors": None})
         network = from_random.build(self.corpus.words, len(self.corpus.classes), spec.init_seed)
-        tensors = run.run.load(best_step(run) if step is None else step).tensors
-        network.load_state_dict({name[6:]: value for name, value in tensors.items() if name.startswith("model.")})
+        network.load_state_dict(run.run.load(best_step(run) if step is None else step).weights)
         return network
 
     def word_scores(self, step: int | None = None) -> Floats:
@@ -339,11 +338,6 @@ class TextExperiment(Experiment):
     def over_training(self, table: Table, title: str, y_title: str = "agreement") -> alt.TopLevelMixin:
         """The curves of ``table`` through training, with chance, under a title that begins with the corpus."""
         return over_training(table, title=f"{self.order.row}: {title}", chance=self.texts.chance, y_title=y_title)
-
-    def part(self, values: Floats, verdict: Callable[[Interval | None], Verdict], detail: str) -> Part:
-        """The row's part of a claim about the mean of ``values`` (texts,), decided by its interval over examples."""
-        interval, runs = over_examples(values), len(self.texts.seeds(self.roles[0])) if hasattr(self, "texts") else None
-        return Part(self.order.row, verdict(interval), float(values.mean()), interval, "examples", detail, runs=runs)
 
     def found(self, row: Mapping[str, Any], value: str, before: str = "") -> Estimate:
         """A value of a table's row with its interval over the texts of as many runs as its first role has."""

@@ -18,7 +18,18 @@ from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Figures, Order, Table, claim
 from attnlab.lab.outcomes import Outcome
 from attnlab.lab.rules import Estimate, exceeds, missing
-from attnlab.pages.charts import COLOURS, INK, SIZE, headed, hue, inline, panels, rounded, seed_curves
+from attnlab.pages.charts import (
+    COLOURS,
+    INK,
+    SIZE,
+    by_metric,
+    headed,
+    hue,
+    inline,
+    panels,
+    rounded,
+    seed_curves,
+)
 from attnlab.runs.engine import Job
 from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.stats.rates import wilson
@@ -247,11 +258,7 @@ def figures(courses: Sequence[TopicCourse]) -> Figures:
     """Paths beside the identity's curve (also as a chart to step through), losses, shares, final distributions."""
     thinned = curve_table(courses, ("loss", "share", "weight_mean", "probe_mean"), every=50)
     lines = partial(seed_curves, x_title="epochs")
-    knowledge = [
-        {"setting": row["setting"], "seed": row["seed"], "step": row["step"], "what": what, "value": row[key]}
-        for row in thinned
-        for what, key in (("attention", "weight_mean"), ("lexical probe", "probe_mean"))
-    ]
+    knowledge = by_metric(thinned, {"attention": "weight_mean", "lexical probe": "probe_mean"}, value="value")
     return {
         "identity": identity_chart(path_table(courses, every=200)),
         "walk": walk_chart(path_table([course for course in courses if course.seed == 0], every=100)),

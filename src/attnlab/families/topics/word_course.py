@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from attnlab.families.topics.course import SEEN, Floats
 from attnlab.families.topics.sst import Treebank
+from attnlab.fields import first_largest
 from attnlab.theory.norms import deviation, norm_of_score
 
 Ids = NDArray[np.int64]
@@ -62,14 +63,8 @@ class WordCourse:
     def top_words(self) -> Ids:
         """The word of largest score in each training sentence, the first of several: (evaluations, sentences)."""
         bags = self.corpus.split.train
-        words, offsets, sentence = bags.words.numpy(), bags.offsets.numpy(), bags.sentence.numpy()
-        tops = []
-        for scores in self.scores:
-            values = scores[words]
-            largest = np.maximum.reduceat(values, offsets[:-1])[sentence] == values
-            first = np.unique(sentence[largest], return_index=True)[1]
-            tops.append(words[np.flatnonzero(largest)[first]])
-        return np.stack(tops)
+        words, starts = bags.words.numpy(), bags.offsets.numpy()[:-1]
+        return np.stack([words[first_largest(scores[words], starts)] for scores in self.scores])
 
     def largest(self, count: int) -> Ids:
         """The ``count`` words of largest final score that occur in training sentences."""
