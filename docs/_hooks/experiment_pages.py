@@ -108,7 +108,9 @@ def differs_table() -> str:
             part = f", {one.deciding.name}" if one.deciding else ""
             ours = effect_in_words(one.effect, one.interval, one.unit) + part
             said = f"**{one.id}**: {claim.statement} ({claim.source})"
-            rows.append((said, one.words, claim.direction, ours, claim.authors or "none", claim.reason or "unexplained"))
+            rows.append(
+                (said, one.words, claim.direction, ours, claim.authors or "none", claim.reason or "unexplained")
+            )
     return _table([tuple(" ".join(cell.split()) for cell in row) for row in rows])
 
 

@@ -97,7 +97,9 @@ def test_a_part_left_out_of_a_result_is_found(saliency, tmp_path):
     del document["claims"][0]["parts"][3]
     path.write_text(json.dumps(document), encoding="utf-8")
     (found,) = [one for one in check_claims(tmp_path) if one.same is False]
-    assert found.said.startswith("its parts are A(alpha, loo), A(alpha, delta), tau(alpha, loo), tau(alpha, delta), not")
+    assert found.said.startswith(
+        "its parts are A(alpha, loo), A(alpha, delta), tau(alpha, loo), tau(alpha, delta), not"
+    )
 
 
 def test_a_column_that_is_missing_is_named(saliency, tmp_path):
@@ -118,7 +120,15 @@ def test_curves_that_are_incomplete_decide_nothing_by_themselves(tmp_path):
 
 @pytest.mark.parametrize(
     ("cell", "value"),
-    [("", None), ("3", 3), ("-0.5", -0.5), ("1e-05", 1e-05), ("True", True), ("False", False), ("40 of 60", "40 of 60")],
+    [
+        ("", None),
+        ("3", 3),
+        ("-0.5", -0.5),
+        ("1e-05", 1e-05),
+        ("True", True),
+        ("False", False),
+        ("40 of 60", "40 of 60"),
+    ],
 )
 def test_cells_are_what_they_were(cell, value):
     assert value_of(cell) == value

@@ -119,9 +119,9 @@ class KnowledgeFirst(Experiment):
     @claim("attention-uniform-early", reads=("curves",))
     def uniform_at_the_start(self) -> Iterator[Part]:
         """Attention and relevance at step 0: entropy above 0.95 of its largest."""
-        for name in self.record.seeds:
+        for name in (setting.name for setting in FOLLOWED):
             starts = self.record.rows("curves", setting=name, step=0)
-            for what, field in {"attention": "attention", "relevance": "probe"}.items() if name != FROZEN.name else ():
+            for what, field in {"attention": "attention", "relevance": "probe"}.items():
                 values = [float(row[f"{field}_entropy"]) for row in starts]
                 mean = sum(values) / max(len(values), 1)
                 detail = f"{mean:.4f} of the largest entropy, over {len(values)} seeds."
@@ -129,18 +129,15 @@ class KnowledgeFirst(Experiment):
 
     @claim("lexicon-before-attention", reads=("runs",))
     def words_before_attention(self) -> Iterator[Part]:
-        for name in self.record.seeds:
-            if name != FROZEN.name:
-                remark = " Each field is measured against its own end." if name == TEXTS.name else ""
-                yield before(name, self.record.rows("runs", setting=name), remark)
+        for name in (setting.name for setting in FOLLOWED):
+            remark = " Each field is measured against its own end." if name == TEXTS.name else ""
+            yield before(name, self.record.rows("runs", setting=name), remark)
 
     @claim("stages-overlap", reads=("runs",))
     def stages_overlap(self) -> Iterator[Part]:
         """The probe's end minus attention's beginning, above 0; on texts the end is what fields are compared with."""
-        for name in self.record.seeds:
+        for name in (setting.name for setting in FOLLOWED if setting is not TEXTS):
             group = self.record.rows("runs", setting=name)
-            if name in (TEXTS.name, FROZEN.name):
-                continue
             both = [row for row in group if row["overlap"] is not None]
             detail = (
                 f"Attention begins at step {shown(median([row['attention_begins'] for row in both]))}, the probe "
