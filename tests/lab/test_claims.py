@@ -264,7 +264,7 @@ def test_what_the_preset_paper_leaves_out_is_told(tmp_path: Path) -> None:
     id = "attention-shapes-lexicon"
     write(tmp_path, "agreement/paper/ag_news", {id: [part("A")]})
     told = decided(tmp_path, id)
-    assert told.departs == ("ag_news: 23 % of the training texts; random embeddings, where the text says GloVe",)
+    assert told.departs == ("ag_news: 23 % of the training texts, random embeddings",)
     assert preset_in_words(told) == "paper*"
     shutil.rmtree(tmp_path / "agreement")
     write(tmp_path, "agreement/reduced/ag_news", {id: [part("A")]})

@@ -73,6 +73,7 @@ FAMILIES: dict[str, Family] = {
         deceptions=("twin", "off-words"),
     ),
     "translation": Family("attnlab.families.translation", ("translation",), ("translator", "translation-proxy")),
+    "teacher": Family("attnlab.families.teacher", ("teacher", "digits", "word-vectors"), ("student",)),
 }
 """The families by name."""
 _OURS = tuple(FAMILIES)
