@@ -53,6 +53,10 @@ USES: dict[str, list[Use]] = {
         {"store": "explained", "run": "TRANSLATED", "file": "source.txt", "beam": "1", "as_json": ""},
         {"store": "explained", "run": "TRANSLATED", "file": "source.txt", "beam": "1", "svg": "made.svg"},
     ],
+    "audit": [
+        {"file": "texts.csv", "out": "made", "store": "runs", "jobs": "1"},
+        {"file": "texts.jsonl", "out": "made", "jobs": "1", "as_json": ""},
+    ],
     "store list": [{"store": "runs", "as_json": ""}, {"store": "runs"}],
     "store show": [{"run_id": "RUN", "store": "runs"}, {"run_id": "RUN", "store": "runs", "as_json": ""}],
     "store verify": [{"store": "runs"}, {"store": "runs", "as_json": ""}],
@@ -60,7 +64,7 @@ USES: dict[str, list[Use]] = {
 }
 """By command: words that are right, on the files of the template. RUN, EXPLAINED and TRANSLATED stand for ids of
 runs, which the template has in ``ids.json``."""
-TRAIN = {"demo", "run", "train"}
+TRAIN = {"demo", "run", "train", "audit", "samples"}
 """Those that would train for minutes: they are interrupted, as by Ctrl-C, as soon as they begin to."""
 OUTPUTS = {"out", "table_out", "svg"}
 
