@@ -44,6 +44,8 @@ def readable(path: Path, needed: str = "a file is needed") -> Iterator[None]:
     try:
         if path.is_char_device() or path.is_block_device():
             raise UsageError(f"{path} is a device; {needed}.")
+        if path.is_fifo() and path.absolute().parts[1] not in ("dev", "proc"):  # where a shell puts its own, and writes
+            raise UsageError(f"{path} is a pipe, which nobody may ever write to; {needed}.")
         yield
     except FileNotFoundError:
         raise UsageError(f"There is no file {path}.") from None
