@@ -6,7 +6,7 @@ BIN := .venv/bin
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow lint format bench docs clean
+.PHONY: help venv demo test test-more test-slow campaign lint format bench docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,12 @@ demo: venv  ## train a learnable and a hard copying task, tell the story, write 
 
 test: venv  ## run the tests; lists each one left out and what brings it back
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+
+test-more: venv  ## run what must also pass before a change lands and takes longer (at most 25 minutes)
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m more
+
+campaign: venv  ## hostile inputs, damaged files and kills, drawn anew each day (25 minutes); ATTNLAB_CAMPAIGN_SEED repeats
+	$(ONE_THREAD) $(BIN)/python -m tests.campaign
 
 test-slow: venv  ## run the tests that `make test` leaves out for their length
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m slow

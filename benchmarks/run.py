@@ -20,6 +20,7 @@ import sweeps
 import texts
 import topics
 import torch
+import translation
 from networks import Training, classifying, copying, copying_operations, imdb_lengths, sms_lengths
 from rich.console import Console
 from rich.table import Table
@@ -194,9 +195,30 @@ def measure() -> list[Row]:
     ]
 
 
+def translation_rows(gflops: float) -> tuple[list[Row], list[str]]:
+    """The translator's, and why they are left out: its step is the mean over batches, each by its least time."""
+    bitext, left_out = translation.bitext()
+    if bitext is None:
+        return [], left_out
+    ours, theirs, bound = 0.0, 0.0, 0.0
+    for batch in translation.batches(bitext):
+        step, library = translation.both(bitext, batch)
+        check_same(step, library)
+        seconds = least_seconds(step.step, library.step, matrix_product(), rounds=8)
+        ours, theirs = ours + seconds[0], theirs + seconds[1]
+        bound += translation.operations(batch) / (rate(seconds[2]) * 1e9)
+    faster, share = "times as fast as packed nn.LSTM", "of the matrix-product rate"
+    figures = translation.times(bitext)
+    return [
+        Row("translator step", theirs / ours, 1.35, faster, "at least", gflops),
+        Row("translator step, share of the bound", bound / ours, 0.7, share, "at least", gflops),
+        *(Row(**asdict(figure), gflops=gflops) for figure in figures),
+    ], []
+
+
 def measure_corpora(gflops: float) -> tuple[list[Row], list[str]]:
-    """The rows of `alignment` and `texts`, which read corpora, and why some are left out."""
-    rows, left_out = [], []
+    """The rows of `alignment`, `texts` and `translation`, which read corpora, and why some are left out."""
+    rows, left_out = translation_rows(gflops)
     for part in (alignment, texts):
         figures, missing = part.measure()
         rows += [Row(**asdict(figure), gflops=gflops) for figure in figures]

@@ -13,6 +13,8 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 _LEFT_OUT = pytest.StashKey[dict[str, str]]()
+_LONG = ("slow", "more")
+"""Markers of tests that `make test` leaves out; `make test-slow` and `make test-more` run them."""
 
 
 @pytest.fixture
@@ -50,8 +52,14 @@ def _missing(names: Iterable[str]) -> list[str]:
 def pytest_deselected(items: list[pytest.Item]) -> None:
     for item in items:
         # Tests deselected by a -k or -m of the caller's own are no surprise to them.
-        if item.get_closest_marker("slow") and not item.config.option.keyword:
-            item.config.stash[_LEFT_OUT][item.nodeid] = "make test-slow"
+        for marker in _LONG:
+            if item.get_closest_marker(marker) and not item.config.option.keyword and _unasked(item.config):
+                item.config.stash[_LEFT_OUT][item.nodeid] = f"make test-{marker}"
+
+
+def _unasked(config: pytest.Config) -> bool:
+    """Whether the expression of -m is the one of pyproject.toml."""
+    return config.option.markexpr == " and ".join(f"not {marker}" for marker in _LONG)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -18,6 +18,10 @@ SUITE = """
     def test_long():
         assert False, "a slow test ran unasked"
 
+    @pytest.mark.more
+    def test_longer():
+        assert False, "a test for later ran unasked"
+
     @pytest.mark.skipif(True, reason="get a machine with a GPU")
     def test_gpu():
         assert False
@@ -52,6 +56,7 @@ def test_lists_every_test_left_out(suite: pytest.Pytester, arguments: list[str])
         "tests/test_small.py::test_corpora": "set ATTNLAB_DATA to a folder that holds multi30k, sst",
         "tests/test_small.py::test_gpu": "get a machine with a GPU",
         "tests/test_small.py::test_long": "make test-slow",
+        "tests/test_small.py::test_longer": "make test-more",
     }
 
 
@@ -63,12 +68,13 @@ def test_data_brings_a_test_back(suite: pytest.Pytester, monkeypatch: pytest.Mon
     (data / "sst").mkdir()
     result = suite.runpytest_subprocess()
     assert "tests/test_small.py::test_corpora" not in left_out(result)
-    result.assert_outcomes(passed=2, skipped=1, deselected=1)
+    result.assert_outcomes(passed=2, skipped=1, deselected=2)
 
 
-def test_slow_tests_run_when_asked_for(suite: pytest.Pytester) -> None:
-    result = suite.runpytest_subprocess("-m", "slow")
-    result.assert_outcomes(failed=1, deselected=3)
+@pytest.mark.parametrize("marker", ["slow", "more"])
+def test_long_tests_run_when_asked_for(suite: pytest.Pytester, marker: str) -> None:
+    result = suite.runpytest_subprocess("-m", marker)
+    result.assert_outcomes(failed=1, deselected=4)
     assert left_out(result) == {}
 
 
@@ -80,7 +86,7 @@ def test_skipped_module_is_listed_once(suite: pytest.Pytester) -> None:
 
 def test_nothing_left_out_says_nothing(suite: pytest.Pytester) -> None:
     result = suite.runpytest_subprocess("-k", "plain")
-    result.assert_outcomes(passed=1, deselected=3)
+    result.assert_outcomes(passed=1, deselected=4)
     assert left_out(result) == {}
 
 

@@ -52,16 +52,6 @@ def as_path(value: object, what: str = "A path") -> Path:
     raise UsageError(f"{what} is given as text or a Path, not as {type(value).__name__} {value!r:.60}.")
 
 
-def absolute_name(path: Path) -> str:
-    """A file's name that is found again from whichever folder one is in, and can be kept as text."""
-    name = str(Path(path).absolute())
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"{name!r}: the name of a file to train on is text in UTF-8; rename it.") from None
-    return name
-
-
 def is_run_id(name: str) -> bool:
     """Whether ``name`` is safe as a folder's name on every system: it cannot leave the folder it is put in."""
     return bool(_RUN_ID.fullmatch(name)) and not _WINDOWS_DEVICES.fullmatch(name)

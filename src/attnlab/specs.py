@@ -36,6 +36,7 @@ from attnlab.families.topics.spec import TopicModelSpec as TopicModelSpec
 from attnlab.families.topics.spec import TopicsSpec as TopicsSpec
 from attnlab.families.translation.spec import TranslationProxySpec as TranslationProxySpec
 from attnlab.families.translation.spec import TranslatorSpec as TranslatorSpec
+from attnlab.families.translation.task import BitextFiles as BitextFiles
 from attnlab.families.translation.task import BitextSpec as BitextSpec
 from attnlab.runs.optimisers import AdamSpec as AdamSpec
 from attnlab.runs.optimisers import SgdSpec as SgdSpec

@@ -229,3 +229,11 @@ def test_multi30k_is_likely_to_be_learned(data_root):
     told = attnlab.forecast(read_pairs(folder / "val.de.gz", folder / "val.en.gz"))
     assert told.verdict == "likely to be learned"
     assert told.derivative_gain < told.gain < told.mutual_information
+
+
+def test_too_few_sentences_are_said_of_their_file(tmp_path):
+    for name in ("few.de", "few.en"):
+        (tmp_path / name).write_text("ein Wort\n", encoding="utf-8")
+    done = run("forecast", "--source", "few.de", "--target", "few.en", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "error: few.de: A forecast needs at least" in done.stderr

@@ -8,11 +8,14 @@ import pyarrow as pa
 import pytest
 import torch
 from click.testing import Result
+from tests.runs.conftest import small_spec
 from typer.testing import CliRunner
 
 from attnlab.cli.store import app
 from attnlab.errors import RunBusy, UsageError
 from attnlab.runs.checkpoint import Checkpoint
+from attnlab.runs.loop import train
+from attnlab.runs.schedule import Schedule
 from attnlab.runs.store import RunStore
 from attnlab.runs.tables import from_parquet, to_parquet
 
@@ -164,3 +167,16 @@ def test_asking_again_for_an_interrupted_removal_ends_it(store: RunStore) -> Non
     result = call(store, "remove", IDS[0])
     assert result.stdout == f"Removed what an interrupted removal had left of run {IDS[0]}.\n"
     assert not list(store.root.glob(".old-*"))
+
+
+def test_verify_says_which_tensors_it_could_not_check(tmp_path: Path) -> None:
+    """A run on code of the user's own: to verify it is not to run that code."""
+    store = RunStore(tmp_path / "runs")
+    spec = small_spec(0)
+    train(spec, Schedule.every(5, steps=5), store)
+    assert "Not checked" not in call(store, "verify").stdout
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("attnlab.runs.verify.build_problem", lambda spec: 1 / 0)
+        result = call(store, "verify")
+    assert result.exit_code == 0
+    assert "Not checked: the tensors' names and shapes of 1 kinds of runs" in result.stdout

@@ -168,3 +168,8 @@ def test_a_mistake_is_one_sentence(words, sentence, tmp_path, capsys):
     assert err.count("error:") == 1
     assert sentence in err
     assert [path.name for path in tmp_path.iterdir()] == ["afile"]
+
+
+def test_a_terminal_without_columns_is_written_to(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "0")
+    assert "There is no experiment 'nothing'" in said(capsys, "run", "nothing", code=2)[1]

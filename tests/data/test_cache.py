@@ -58,6 +58,24 @@ def test_damage_anywhere_is_noticed(tmp_path_factory, data):
         assert read_cached("k") is not None
 
 
+def test_what_was_kept_under_another_name_is_not_taken(folder):
+    write_cached("k", ARRAYS, FACTS)
+    (folder / "k.safetensors").rename(folder / "other.safetensors")
+    assert read_cached("other") is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes: run it on Linux or macOS")
+def test_what_is_no_plain_file_is_not_read(folder):
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.safetensors")
+    assert read_cached("pipe") is None  # and is not waited for
+    (folder / "device.safetensors").symlink_to("/dev/zero")
+    assert read_cached("device") is None
+    with (folder / "hole.safetensors").open("wb") as file:
+        file.truncate(2**40)
+    assert read_cached("hole") is None
+
+
 def test_a_folder_that_cannot_be_written_only_warns(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path / "file"))

@@ -3,6 +3,8 @@
 import gzip
 import json
 import lzma
+import os
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from attnlab.data.labelled_file import read_columns
+from attnlab.data.reading import opened
 from attnlab.data.texts import read_texts
 from attnlab.errors import UsageError
 
@@ -233,3 +236,23 @@ def test_a_row_longer_than_any_block_is_read(tmp_path):
     path.write_text(f"text,label\nfirst,a\n{long},b,c\n")
     with pytest.raises(UsageError, match=r"a\.csv, line 3 has 3 columns; the first line names 2"):
         read_columns(path, ("text", "label"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes: run it on Linux or macOS")
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path in (tmp_path / "pipe.csv", tmp_path / "link.csv"):
+        path.is_fifo() or path.symlink_to("pipe.csv")
+        with pytest.raises(UsageError, match=rf"{path.name} is a pipe"), opened(path):
+            pass
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs pipes by number: run it on Linux or macOS")
+def test_a_pipe_of_the_shell_is_read():
+    """``<(zcat file)`` names one."""
+    reader, writer = os.pipe()
+    os.write(writer, b"a text")
+    os.close(writer)
+    with opened(Path(f"/dev/fd/{reader}")) as stream:
+        assert stream.read() == b"a text"
+    os.close(reader)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from attnlab.data.cache import read_cached
+from attnlab.data.cache import cache_folder, read_cached, write_cached
 from attnlab.data.labelled_text import MOST_VALID, Corpus, load_corpus, load_file, sizes
 from attnlab.data.own_file import hold_out_fifth, parse_groups
 from attnlab.data.tokens import TokenRule
@@ -397,3 +397,20 @@ def test_groups_are_refused_in_a_sentence_or_right(text):
         assert len(set(groups.values())) >= 2
         written = " ".join(f"{label}={name}" for label, name in groups.items())
         assert parse_groups(written) == groups
+
+
+@pytest.mark.parametrize("name", ["words", "train.words", "train.offsets", "valid.labels", "notes", "classes"])
+def test_a_cache_that_holds_no_corpus_is_made_again(tmp_path, name):
+    """Its checksum agrees, as that of a stranger's would."""
+    path = tmp_path / "texts.csv"
+    path.write_text("text,label\n" + "a good film,1\na bad film,0\n" * 10, encoding="utf-8")
+    whole = load_file(path)
+    (kept,) = cache_folder().iterdir()
+    arrays, facts = read_cached(kept.stem)
+    for changed in (None, 7, [-1]):
+        crafted = ({**arrays, name: np.array(changed or [])}, facts)
+        if name not in arrays:
+            crafted = (arrays, {**facts, name: changed})
+        write_cached(kept.stem, *crafted)
+        assert load_file(path).content == whole.content
+        assert load_file(path).notes == whole.notes

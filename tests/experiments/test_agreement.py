@@ -14,10 +14,11 @@ from attnlab.experiments.agreement.experiment import AgreementExperiment, choice
 from attnlab.experiments.agreement.table_1 import COLUMNS, SEEDS_AGREE, Agreements, estimates
 from attnlab.experiments.sms.experiment import AGAINST, FOR, Between
 from attnlab.experiments.texts import corpora
-from attnlab.experiments.texts.corpora import Size, TextRuns, best_step, steps_of
+from attnlab.experiments.texts.corpora import Size, TextRuns
 from attnlab.families.texts.reading import corpus_of
 from attnlab.fields import ScoreField
 from attnlab.lab.conduct import conduct
+from attnlab.lab.corpus_runs import best_step, steps_of
 from attnlab.lab.experiment import Order, Record
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import low_high
@@ -316,7 +317,7 @@ def test_each_claim_is_decided_by_the_agreements_it_speaks_of():
     assert made.influence_follows_lexicon().effect == pytest.approx(levels["A(delta, beta_uf)"])
     on_train = [part.effect - levels[part.name] for part in made.on_training_texts()]
     assert on_train == pytest.approx([0.2] * len(COLUMNS))
-    assert made.with_bleu() == []
+    assert list(made.with_bleu()) == []
 
 
 def agreements(agree, accuracy, level):

@@ -12,10 +12,11 @@ from attnlab.errors import UsageError
 from attnlab.experiments.embeddings import experiment as embeddings
 from attnlab.experiments.embeddings.experiment import Embeddings
 from attnlab.experiments.texts import corpora
-from attnlab.experiments.texts.corpora import Size, TextRuns, best_step
+from attnlab.experiments.texts.corpora import Size, TextRuns
 from attnlab.families.registry import build_problem
 from attnlab.families.texts.reading import corpus_of
 from attnlab.lab.conduct import conduct
+from attnlab.lab.corpus_runs import best_step
 from attnlab.lab.experiment import Order
 from attnlab.lab.outcomes import Runs
 from attnlab.measures.agreement import top_agreement

@@ -23,9 +23,10 @@ from attnlab.experiments.forecast_text.experiment import (
 )
 from attnlab.experiments.forecast_text.rivals import MEASURES, measure_figure, measure_table, measure_texts
 from attnlab.experiments.texts import corpora
-from attnlab.experiments.texts.corpora import TextRuns, best_step, steps_of, text_setting
+from attnlab.experiments.texts.corpora import TextRuns, text_setting
 from attnlab.families.texts.reading import corpus_of
 from attnlab.lab.conduct import conduct
+from attnlab.lab.corpus_runs import best_step, steps_of
 from attnlab.lab.experiment import Order
 from attnlab.lab.outcomes import Runs
 from attnlab.measures.agreement import top_agreement

@@ -1,6 +1,9 @@
 """Writing a result: whatever is killed or interrupted, at any file operation, leaves the old result or the new one."""
 
+import json
 import os
+import re
+import shutil
 import signal
 import sys
 import traceback
@@ -8,6 +11,8 @@ import traceback
 import pytest
 
 from attnlab import files
+from attnlab.errors import UsageError
+from attnlab.lab.claims import decide
 from attnlab.lab.experiment import Order, Result
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.result import read_result, write_result
@@ -96,3 +101,49 @@ def test_what_a_killed_process_left_is_removed_later(tmp_path):
         os.utime(folder.parent / name, (when, when))
     write(folder, "new")
     assert sorted(path.name for path in folder.parent.iterdir()) == [".writing-now", "quick"]
+
+
+# --- altered since it was written
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["result.json", "tables/numbers.csv"])
+@pytest.mark.parametrize("harm", [flip, lambda path: path.unlink(), lambda path: path.write_text("what\nelse\n")])
+def test_a_result_that_was_altered_is_refused_by_name(tmp_path, name, harm):
+    folder = write(tmp_path / "gated-toy" / "quick", "old")
+    harm(folder / name)
+    with pytest.raises(UsageError, match=re.escape(str(folder / name))):
+        read_result(folder)
+
+
+def test_a_table_of_another_result_or_of_none_is_refused(tmp_path):
+    one, other = (write(tmp_path / "gated-toy" / preset, preset) for preset in ("quick", "reduced"))
+    shutil.copy(other / "tables" / "numbers.csv", one / "tables" / "numbers.csv")
+    with pytest.raises(UsageError, match=r"numbers\.csv is altered or of another result"):
+        read_result(one)
+    (other / "tables" / "more.csv").write_text("what\nmore\n")
+    with pytest.raises(UsageError, match=r"more\.csv is altered or of another result"):
+        read_result(other)
+
+
+def test_claims_are_not_decided_by_an_altered_result(tmp_path):
+    folder = write(tmp_path / "gated-toy" / "quick", "it holds")
+    assert decide(tmp_path)
+    text = (folder / "result.json").read_text()
+    (folder / "result.json").write_text(text.replace("it holds", "it fails"))
+    with pytest.raises(UsageError, match=r"result\.json is altered"):
+        decide(tmp_path)
+
+
+def test_a_result_of_before_has_no_seal_and_is_read(tmp_path):
+    folder = write(tmp_path / "gated-toy" / "quick", "old")
+    document = json.loads((folder / "result.json").read_text())
+    before = {key: value for key, value in document.items() if key not in ("seal", "files")}
+    (folder / "result.json").write_text(json.dumps(before))
+    flip(folder / "tables" / "numbers.csv")
+    assert read_result(folder)["summary"] == "old"

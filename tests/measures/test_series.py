@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
 from attnlab.measures.agreement import top_agreement
+from attnlab.measures.checkpoints import first_half
 from attnlab.measures.series import MEASURES, Series, compared, mean_over_pairs
 from attnlab.measures.tau import kendall_tau
 
@@ -61,3 +63,35 @@ def test_a_row_of_the_table_is_a_pair_at_a_step():
         ("21, 12", 1, 0.75),
     ]
     assert {row["what"] for row in rows} == {"A(u, v)"}
+
+
+# --- rows that hang together
+
+
+def of_sentences(groups, steps=3, seed=0):
+    """Words of a sentence agree alike: rows are many, sentences few."""
+    rng = np.random.default_rng(seed)
+    names, group = np.unique(groups, return_inverse=True)
+    sentences = rng.random((1, steps, len(names)))
+    return Series("u, v", tuple(range(steps)), dict.fromkeys(MEASURES, sentences[:, :, group]), np.asarray(groups))
+
+
+def test_an_interval_over_words_is_one_over_their_sentences():
+    groups = np.repeat(np.arange(20), 30)
+    together = of_sentences(groups)
+    apart = Series(together.name, together.steps, together.values)
+    assert together.value() == apart.value()
+    width, narrow = (np.diff(one.interval()).item() for one in (together, apart))
+    assert width > 4 * narrow, "600 words say no more than the 20 sentences they are in"
+    sentences = together.at_best().reshape(20, 30)[:, 0]
+    assert width == pytest.approx(np.diff(series(sentences[None, None]).interval()).item())
+
+
+def test_a_sentence_is_on_one_side_of_a_split():
+    groups = np.repeat([3, 8, 5, 1], [4, 1, 7, 2])
+    half = first_half(len(groups), groups)
+    assert {len(set(half[groups == one])) for one in groups} == {1}
+    assert len(np.unique(groups[half])) == 2
+    one = Series("u, v", (0, 1), dict.fromkeys(MEASURES, np.ones((1, 2, 4))), np.array([0, 0, 0, 0]))
+    with pytest.raises(UsageError, match="two rows or groups"):
+        one.held_out()

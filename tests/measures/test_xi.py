@@ -1,9 +1,10 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import UsageError
-from attnlab.measures.xi import Xi, xi
+from attnlab.measures.xi import Xi, drawn_texts, xi
 
 # Agreement of attention across two seeds of Multi30k, as the paper's authors measured it.
 STEPS = [0, 50, 100, 500, 1000, 1500, 2000, 4000]
@@ -56,3 +57,11 @@ def test_bad_input_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         xi(steps, agreement, performance, level)
+
+
+def test_output_words_of_a_sentence_are_drawn_together() -> None:
+    groups = np.array([4, 4, 4, 2, 7, 7])
+    counts = drawn_texts(6, "alpha, beta", groups)
+    assert (counts[:, [0, 0, 4]] == counts[:, [1, 2, 5]]).all()
+    assert (counts[:, [0, 3, 4]].sum(axis=1) == 3).all(), "as many sentences as there are"
+    assert (drawn_texts(6, "alpha, beta").sum(axis=1) == 6).all()

@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.runs.small import proxy_spec
 
@@ -16,6 +17,7 @@ from attnlab.runs import checkpoint
 from attnlab.runs.loop import INEXACT, finished, train
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.store import Run, RunStore, StoreWarning
+from attnlab.runs.tables import owner, to_parquet
 
 ROOT = Path(__file__).parents[2]
 SCHEDULE = Schedule.every(5, steps=20, checkpoint_every=5)
@@ -25,6 +27,12 @@ def flip(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
+
+
+def odd_fields(path: Path, step: int) -> None:
+    """Sealed and marked rightly, and of another form."""
+    data = to_parquet(pa.table({"other": [1.0]}), owner(path.name, step))
+    (path / f"fields/{step}.parquet").write_bytes(data)
 
 
 def content(run: Run) -> dict[str, bytes]:
@@ -46,6 +54,7 @@ DAMAGE = {
     "a flipped bit of fields": lambda path: flip(path / "fields/10.parquet"),
     "missing fields": lambda path: (path / "fields/0.parquet").unlink(),
     "no fields at all": lambda path: shutil.rmtree(path / "fields"),
+    "fields with other columns": lambda path: odd_fields(path, 10),
     "no status": lambda path: (path / "status.json").unlink(),
     "a damaged status": lambda path: flip(path / "status.json"),
     "no checkpoints": lambda path: shutil.rmtree(path / "checkpoints"),
@@ -83,10 +92,17 @@ def test_kept_weights_are_made_again(store):
 
 
 def test_strays_are_named(run, store):
-    for name in ("notes.txt", "spec_json", "checkpoints/020", "checkpoints/20/extra", "fields/y.csv"):
+    for name in (
+        "notes.txt",
+        "spec_json",
+        "checkpoints/020",
+        "checkpoints/20/extra",
+        "checkpoints/20/.new-x",
+        "fields/y.csv",
+    ):
         (run.path / name).write_text("")
     assert {problem.path.relative_to(run.path).as_posix() for problem in store.verify()} == {
-        "notes.txt", "spec_json", "checkpoints/020", "checkpoints/20/extra", "fields/y.csv",
+        "notes.txt", "spec_json", "checkpoints/020", "checkpoints/20/extra", "checkpoints/20/.new-x", "fields/y.csv",
     }  # fmt: skip
 
 

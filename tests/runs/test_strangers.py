@@ -224,6 +224,7 @@ CRAFTED = {
     "deep nesting in a spec": raw("spec.json", sealed_bytes(DEEP)),
     "a number of 5000 digits": raw("timing.json", sealed_bytes(b'{"a":' + b"9" * 5000 + DEEP[-90:])),
     "a float that is none": document("environment.json", torch={"$float": ["x"]}),
+    "an environment of lists": document("environment.json", torch=["2.13"]),
     "JSON as metrics": document("metrics.parquet", step=1),
     "metrics of texts": metrics(pa.table({"step": ["a"], "loss": ["b"]})),
     "metrics without steps": metrics(pa.table({"loss": [0.5]})),

@@ -122,6 +122,19 @@ def translate(
     """What the run with this id (or its first characters) in ``store`` makes of ``sentences``.
 
     ``beam``: hypotheses of the search, 1 is greedy. ``step``: whose weights; the best that were kept if None.
+
+    >>> import tempfile, attnlab as al
+    >>> from attnlab import specs
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file, home = Path(folder, "pairs.txt"), al.RunStore(Path(folder, "runs"))
+    ...     _ = file.write_text("".join(f"a {word} house ||| ein {word} Haus\\n" for word in "red old new big".split()))
+    ...     task = specs.BitextSpec.of_files(specs.BitextFiles.of(file), pieces=30)
+    ...     model = specs.TranslatorSpec(hidden=4, layers=1)
+    ...     spec = specs.RunSpec(task=task, model=model, batch=2, init_seed=0, data_seed=0, evaluation_batch=2)
+    ...     run = al.train(spec, specs.Schedule.every(5, steps=5), home)
+    ...     (made,) = al.translate(run.id, ["an old house"], store=home)
+    >>> made.alpha.shape == (len(made.target), len(made.source)), made.source[0], made.source[-1]
+    (True, '<s>', '</s>')
     """
     if isinstance(sentences, str):
         raise UsageError(f"Sentences come as a list of texts, such as [{sentences[:40]!r}].")

@@ -15,6 +15,8 @@ from attnlab.cli.options import File, JsonOption, Screen, console, print_json, s
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
+    from attnlab.data.sentence_pairs import SentencePairs
+    from attnlab.data.texts import LabelledTexts
     from attnlab.theory.forecast import Forecast
     from attnlab.theory.gain import Watch
     from attnlab.theory.words import Picture
@@ -41,7 +43,6 @@ def forecast(
 ) -> None:
     """Say from data alone whether attention has a reason to learn which word comes from which. Trains nothing."""
     from attnlab.files import check_outputs
-    from attnlab.theory.forecast import forecast
 
     if (file is None) == (source is None and target is None) or (source is None) != (target is None):
         raise UsageError("Name either a FILE of labelled texts, or a parallel corpus by --source and --target.")
@@ -59,13 +60,13 @@ def forecast(
                     f"{file}: all texts with a word have the label {labels[0][:40]!r} in the column {label!r}; a "
                     "forecast needs two."
                 )
-            result, name = forecast(texts, watch=watch), file.name
+            result, name = _named(file, texts, watch), file.name
         elif source is not None and target is not None:
             from attnlab.data.sentence_pairs import read_pairs
 
             name = f"{source.name} and {target.name}"
             watch(f"reading {name}")
-            result = forecast(read_pairs(source, target), watch=watch)
+            result = _named(source, read_pairs(source, target), watch)
     for note in result.notes:
         console().print(Text(note, "yellow"))
     written = []
@@ -82,6 +83,16 @@ def forecast(
         _print(result)
     for path in written:
         say(str(path))
+
+
+def _named(file: Path, data: "LabelledTexts | SentencePairs", watch: "Watch") -> "Forecast":
+    """The forecast; what is wrong with the data is said of its file."""
+    from attnlab.theory.forecast import forecast
+
+    try:
+        return forecast(data, watch=watch)
+    except UsageError as error:
+        raise UsageError(f"{file}: {error}") from None
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typer import Option
 
 from attnlab.cli import (
     align,
+    audit,
     claims,
     data,
     demo,
@@ -42,6 +43,7 @@ app = typer.Typer(
 app.command("forecast", rich_help_panel=DATA)(forecast.forecast)
 app.command("samples", rich_help_panel=DATA)(samples.samples)
 app.command("align", rich_help_panel=DATA)(align.align)
+app.command("audit", rich_help_panel=DATA)(audit.audit)
 app.command("train", rich_help_panel=DATA)(train.train)
 app.command("explain", rich_help_panel=DATA)(explain.explain)
 app.command("translate", rich_help_panel=DATA)(translate.translate)

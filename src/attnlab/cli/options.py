@@ -75,6 +75,8 @@ class Screen(Console):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"markup": False, "highlight": False, **settings})
+        if not self.width:  # COLUMNS=0, where nothing at all would be printed
+            self.width = 80
 
     def render_str(self, text: str, **settings: Any) -> Text:  # before it is laid out
         return super().render_str(_harmless_lines(text), **settings)

@@ -18,6 +18,7 @@ from attnlab.files import Json, to_json
 
 if TYPE_CHECKING:
     from attnlab.runs.store import Run, RunStore
+    from attnlab.runs.verify import Layouts
 
 app = typer.Typer(help="Look after the runs on disk.", no_args_is_help=True)
 
@@ -94,12 +95,18 @@ def verify(
         bound = sum(_bound(runs, one) for one in ([run.id] if run else runs.ids()))
         if not as_json:
             _say(f"Bound {bound} files to their runs.")
-    faults = run.verify() if run else runs.verify()
+    layouts: Layouts = {}
+    faults = run.verify(layouts) if run else runs.verify(layouts)
     if as_json:
         _print_json([asdict(fault) | {"path": str(fault.path)} for fault in faults])
     else:
         for fault in faults:
             _say(fault.sentence)
+        if unchecked := sum(layout is None for layout in layouts.values()):
+            _say(
+                f"Not checked: the tensors' names and shapes of {unchecked} kinds of runs, whose networks cannot be "
+                "built here (their corpus is elsewhere, their code is not ours, or they are too large)."
+            )
         checked = f"Run {run.id}" if run else f"The store {store} ({len(runs.ids())} runs)"
         _say(f"{checked}: {len(faults)} problems." if faults else f"{checked} is whole.")
     if faults:

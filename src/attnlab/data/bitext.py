@@ -19,7 +19,7 @@ from attnlab.data.bitexts import known_bitext
 from attnlab.data.bitexts.cleaning import clean, counted, spaceless
 from attnlab.data.bitexts.own import read_own_pairs
 from attnlab.data.bitexts.pairs import RawBitext, RawPairs
-from attnlab.data.cache import content_key, read_cached, write_cached
+from attnlab.data.cache import check_ragged, check_texts, content_key, read_cached, write_cached
 from attnlab.data.corpora import data_folder
 from attnlab.data.pieces import Encoded, Pieces, learn_pieces
 from attnlab.errors import UsageError
@@ -173,7 +173,7 @@ def keep_bitext(bitext: Bitext) -> None:
 def kept_bitext(content: str) -> Bitext | None:
     """The bitext with this content, if the cache has it."""
     stored = read_cached(_kept(content))
-    bitext = None if stored is None else _unpacked(*stored)
+    bitext = None if stored is None else _read(*stored)
     return bitext if bitext is not None and bitext.content == content else None
 
 
@@ -261,8 +261,8 @@ def _side(encoded: Encoded, texts: Sequence[str], longest: int) -> PieceSide:
 
 def _cached(key: str, build: Callable[[], Bitext]) -> Bitext:
     """What was kept under ``key``, else what ``build`` makes, which is kept."""
-    if (stored := read_cached(key)) is not None:
-        return _unpacked(*stored)
+    if (stored := read_cached(key)) is not None and (bitext := _read(*stored)) is not None:
+        return bitext
     bitext = build()
     write_cached(key, *_packed(bitext))
     return bitext
@@ -279,6 +279,22 @@ def _packed(bitext: Bitext) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
             arrays |= {f"{name}.{side}.{field}": getattr(getattr(split, side), field) for field in _SIDE}
     languages = (bitext.source_language, bitext.target_language)
     return arrays, {"name": bitext.name, "languages": languages, "notes": bitext.notes}
+
+
+def _read(arrays: Mapping[str, NDArray[Any]], facts: Any) -> Bitext | None:
+    """What was packed; None if it is no bitext, though its checksum agrees."""
+    try:
+        bitext = _unpacked(arrays, facts)
+        check_texts(bitext.name, bitext.source_language, bitext.target_language, *bitext.notes)
+        for split in bitext.splits.values():
+            for side in (split.source, split.target):
+                check_ragged(side.values, side.offsets, len(bitext.pieces))
+                check_ragged(side.letters, side.letter_offsets)
+                if not len(split.rows) == len(side.offsets) - 1 == len(side.letter_offsets) - 1:
+                    raise ValueError("the sides are not of one length")
+    except (KeyError, TypeError, ValueError, RuntimeError):
+        return None
+    return bitext
 
 
 def _unpacked(arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> Bitext:

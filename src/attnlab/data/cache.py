@@ -1,8 +1,9 @@
 """Preprocessed data on disk, named by what it was made from.
 
-A cache file holds arrays and a few facts, and the sha256 of both. One that is damaged, cut off or of another form is
-not trusted: the data is made again. Writers put a whole file in place in one move, so processes may write the same one
-at once. A folder that cannot be written to costs time and a warning, nothing else. It may be deleted at any time.
+A cache file holds arrays and a few facts, and the sha256 of its name and both. One that is damaged, cut off, of another
+name or form is not trusted: the data is made again. Writers put a whole file in place in one move, so processes may
+write the same one at once. A folder that cannot be written to costs time and a warning, nothing else. It may be deleted
+at any time.
 """
 
 import json
@@ -50,19 +51,21 @@ def content_key(files: Sequence[Path], *settings: object) -> str:
 def read_cached(key: str) -> tuple[dict[str, NDArray[Any]], Any] | None:
     """The arrays and facts written under ``key``; None if there are none, or none that are whole."""
     try:
+        if not _file(key).is_file():  # a pipe would be waited for
+            return None
         with safe_open(_file(key), "numpy") as stored:
             arrays = {name: stored.get_tensor(name) for name in sorted(stored.keys())}
             header = stored.metadata() or {}
-        whole = header.get("sha256") == _digest(arrays, header["facts"])
+        whole = header.get("sha256") == _digest(key, arrays, header["facts"])
         return (arrays, json.loads(header["facts"])) if whole else None
-    except (OSError, SafetensorError, KeyError, ValueError):
+    except (OSError, SafetensorError, KeyError, ValueError, MemoryError, RecursionError):
         return None
 
 
 def write_cached(key: str, arrays: Arrays, facts: object) -> None:
     """Keep arrays and facts, which JSON can hold, under ``key``."""
     text = json.dumps(facts)
-    data = save(dict(arrays), {"facts": text, "sha256": _digest(arrays, text)})
+    data = save(dict(arrays), {"facts": text, "sha256": _digest(key, arrays, text)})
     path = _file(key)
     new = path.with_name(f".new-{uuid4().hex}")
     try:
@@ -79,12 +82,30 @@ def write_cached(key: str, arrays: Arrays, facts: object) -> None:
         )
 
 
+def check_ragged(values: NDArray[Any], offsets: NDArray[Any], most: int = 2**62) -> None:
+    """A ValueError unless ``offsets`` cut ``values``, ids from 0 to below ``most``, into rows.
+
+    >>> check_ragged(np.array([3, 1, 2]), np.array([0, 1, 3]), most=4)
+    """
+    flat = values.ndim == offsets.ndim == 1 and len(offsets) > 0
+    if not flat or offsets[0] != 0 or offsets[-1] != len(values) or (np.diff(offsets) < 0).any():
+        raise ValueError("these offsets do not cut these values into rows")
+    if len(values) and not 0 <= values.min() <= values.max() < most:
+        raise ValueError("a value is no id")
+
+
+def check_texts(*texts: object) -> None:
+    """A ValueError unless all are texts."""
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a name or a note is no text")
+
+
 def _file(key: str) -> Path:
     return cache_folder() / f"{key}.safetensors"
 
 
-def _digest(arrays: Arrays, facts: str) -> str:
-    digest = sha256(facts.encode())
+def _digest(key: str, arrays: Arrays, facts: str) -> str:
+    digest = sha256(json.dumps([key, facts]).encode())
     for name, values in sorted(arrays.items()):
         digest.update(f"{name} {values.dtype.str} {values.shape}".encode())
         digest.update(np.ascontiguousarray(values).data)

@@ -6,6 +6,7 @@ comes out is a ``Corpus`` of ragged word ids. Everything that is left out is cou
 
 import unicodedata
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -17,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnlab.data.batch import Bags
-from attnlab.data.cache import content_key, read_cached, write_cached
+from attnlab.data.cache import check_ragged, check_texts, content_key, read_cached, write_cached
 from attnlab.data.corpora import KNOWN, data_folder, known_corpus
 from attnlab.data.corpora.corpus import Known, Raw
 from attnlab.data.own_file import check_classes, count_rows, explain_rows, hold_out_fifth, parse_groups, read_own
@@ -257,7 +258,8 @@ def _by_permutation(known: Known) -> Split:
 def _cached(key: str, build: Callable[[], Corpus]) -> Corpus:
     """What was kept under ``key``, else what ``build`` makes, which is kept."""
     if (stored := read_cached(key)) is not None:
-        return _unpacked(*stored)
+        with suppress(KeyError, TypeError, ValueError):  # another's content, under this name
+            return _unpacked(*stored)
     corpus = build()
     write_cached(key, *_packed(corpus))
     return corpus
@@ -279,4 +281,8 @@ def _unpacked(arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> C
         for part in ("train", "valid")
     )
     words = arrays["words"].tobytes().decode().split("\n")
+    check_texts(facts["name"], *facts["classes"], *facts["notes"])
+    for bags in (train, valid):
+        check_ragged(bags.words.numpy(), bags.offsets.numpy(), len(words))
+        check_ragged(bags.labels.numpy(), np.array([0, len(bags.offsets) - 1]), len(facts["classes"]))
     return Corpus(facts["name"], tuple(facts["classes"]), tuple(words), train, valid, tuple(facts["notes"]))

@@ -44,6 +44,8 @@ def readable(path: Path, needed: str = "a file is needed") -> Iterator[None]:
     try:
         if path.is_char_device() or path.is_block_device():
             raise UsageError(f"{path} is a device; {needed}.")
+        if path.is_fifo() and path.absolute().parts[1] not in ("dev", "proc"):  # where a shell puts its own, and writes
+            raise UsageError(f"{path} is a pipe, which nobody may ever write to; {needed}.")
         yield
     except FileNotFoundError:
         raise UsageError(f"There is no file {path}.") from None
@@ -89,3 +91,13 @@ def read_lines(path: Path) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
+
+
+def absolute_name(path: Path) -> str:
+    """A file's name that is found again from whichever folder one is in, and can be kept as text."""
+    name = str(Path(path).absolute())
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{name!r}: the name of a file to train on is text in UTF-8; rename it.") from None
+    return name

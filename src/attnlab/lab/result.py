@@ -17,8 +17,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from attnlab.errors import UsageError
-from attnlab.files import explained, read_inside, recover_folder, replace_folder
-from attnlab.lab.claims import LARGEST, Finding, Preset, first_mistake, load_claims
+from attnlab.files import BLANK_SEAL, explained, read_inside, recover_folder, replace_folder, seal
+from attnlab.lab.claims import LARGEST, Finding, Preset, first_mistake, load_claims, read_whole
 from attnlab.lab.experiment import Experiment, Order, Result, Table
 from attnlab.pages import charts
 from attnlab.runs.environment import environment
@@ -79,10 +79,23 @@ def write_result(
             "inexact_runs": list(inexact_runs),
             **({"recalled_runs": dict(recalled_runs)} if recalled_runs else {}),
         }
-        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-        (fresh / "result.json").write_text(text + "\n", encoding="utf-8")
+        write_document(fresh, document)
         replace_folder(fresh, folder)
     return folder
+
+
+def write_document(folder: Path, document: Mapping[str, Any]) -> None:
+    """Write ``result.json``, sealed, with the sha256 of each file beside it that is read again."""
+    files = {name: sha256((folder / name).read_bytes()).hexdigest() for name in _parts(folder)}
+    sealed = {**document, "files": files, "seal": BLANK_SEAL}
+    text = json.dumps(sealed, indent=2, ensure_ascii=False, allow_nan=False)
+    (folder / "result.json").write_bytes(seal(text.encode() + b"\n"))
+
+
+def _parts(folder: Path) -> list[str]:
+    """The tables and charts that lie in a result's folder."""
+    places = (*folder.glob("tables/*.csv"), *folder.glob("figures/*.vl.json"))
+    return sorted(path.relative_to(folder).as_posix() for path in places)
 
 
 def write_table(table: Table, path: Path) -> None:
@@ -165,11 +178,15 @@ class Document(BaseModel):
     rules: Hashes = {}
     rules_commit: str | None = None
     moved: Moved | None = None
+    files: dict[str, str] = {}
 
 
 def read_result(folder: Path) -> dict[str, Any]:
-    """The document of a result folder, checked; a damaged or foreign one is refused in a sentence."""
-    path, data = folder / "result.json", read_inside(folder, "result.json", LARGEST)
+    """The document of a result folder, checked; a damaged or foreign one is refused in a sentence.
+
+    So are its tables and charts, unless it is of before results had the sha256 of each.
+    """
+    path, data = folder / "result.json", read_whole(folder / "result.json")
     try:
         Document.model_validate_json(data, strict=True)
         document: dict[str, Any] = json.loads(data)
@@ -177,6 +194,10 @@ def read_result(folder: Path) -> dict[str, Any]:
         raise UsageError(f"{path} is no whole result ({first_mistake(error)}); run the experiment again.") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no whole result ({str(error)[:100]}); run the experiment again.") from None
+    if files := document.get("files"):
+        for name in sorted({*files, *_parts(folder)}):
+            if sha256(read_inside(folder, name, LARGEST)).hexdigest() != files.get(name):
+                raise UsageError(f"{folder / name} is altered or of another result; run the experiment again.")
     return document
 
 

@@ -170,9 +170,12 @@ def directed(part: Part, direction: Verdict) -> Part:
 # --- agreements: one value a text
 
 
-def over_examples(values: NDArray[np.float64]) -> Interval | None:
-    """The 95 % interval over examples of the mean of ``values`` (texts,); None where there is a single example."""
-    interval = interval_over_examples(values)
+def over_examples(values: NDArray[np.float64], groups: NDArray[np.int64] | None = None) -> Interval | None:
+    """The 95 % interval over examples of the mean of ``values`` (texts,); None where there is a single example.
+
+    ``groups`` (texts,): which are drawn together, such as the output words of one sentence.
+    """
+    interval = interval_over_examples(values, groups=groups)
     return None if interval is None else (interval.low, interval.high)
 
 

@@ -61,8 +61,19 @@ def _read(choosing: NDArray[np.float64], reading: NDArray[np.float64]) -> NDArra
     return np.asarray(reading[np.arange(len(reading)), chosen])
 
 
-def first_half(texts: int) -> NDArray[np.bool_]:
-    """Which of so many texts are the half that steps are chosen on: (texts,). Drawn, since files may have an order."""
+def first_half(texts: int, groups: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
+    """Which of so many texts are the half that steps are chosen on: (texts,). Drawn, since files may have an order.
+
+    ``groups`` (texts,): which rows belong together, such as the output words of one sentence; half of the groups is
+    drawn then.
+
+    >>> half = first_half(4, np.array([7, 7, 9, 9]))
+    >>> bool(half[0] == half[1] != half[2] == half[3])
+    True
+    """
+    if groups is not None:
+        names, group = np.unique(groups, return_inverse=True)
+        return np.asarray(first_half(len(names))[group])
     chosen = np.zeros(texts, dtype=np.bool_)
     chosen[numpy_generator(0, "half of the texts").permutation(texts)[: texts // 2]] = True
     return chosen

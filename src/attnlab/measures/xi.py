@@ -77,12 +77,14 @@ def xi_interval(
     *,
     best: float,
     name: str,
+    groups: NDArray[np.int64] | None = None,
 ) -> XiInterval:
     """xi and its 95 % interval, in which "never" counts as the ``best`` performance.
 
     ``agreement`` and ``performance`` (runs, steps); ``levels`` (texts,): A(u, v) of each text; ``followed`` (steps,
     texts): A(alpha, alpha(step)) of each text, mean over runs. A single run has no interval over seeds: texts are drawn
     again for both agreements together, while a step's performance stays the one measured. ``name`` names the draws.
+    ``groups`` (texts,): which rows are drawn together, such as the output words of one sentence.
     """
     level = float(np.nanmean(levels))
     first = xi(steps, agreement, performance, level)
@@ -91,7 +93,7 @@ def xi_interval(
         drawn = drawn_rows(len(agreement), "xi", name, resamples=RESAMPLES)[1:]
         again = [xi(steps, agreement[rows], performance[rows], level) for rows in drawn]
     elif len(levels) > 1:
-        texts = drawn_texts(len(levels), name)
+        texts = drawn_texts(len(levels), name, groups)
         curves, reached = means_of_drawn(followed, texts), means_of_drawn(levels, texts)
         again = [xi(steps, curve, performance, at) for curve, at in zip(curves, reached, strict=True)]
     else:
@@ -100,9 +102,12 @@ def xi_interval(
     return XiInterval(first, value, interval, "comparison seeds" if len(agreement) > 1 else "examples")
 
 
-def drawn_texts(texts: int, name: str) -> Floats:
-    """How often each text is drawn in every resample: (resamples, texts)."""
-    return drawn_counts(texts, "xi over examples", name, resamples=RESAMPLES)
+def drawn_texts(texts: int, name: str, groups: NDArray[np.int64] | None = None) -> Floats:
+    """How often each text is drawn in every resample: (resamples, texts); those of one group are drawn together."""
+    if groups is None:
+        return drawn_counts(texts, "xi over examples", name, resamples=RESAMPLES)
+    names, group = np.unique(groups, return_inverse=True)
+    return drawn_counts(len(names), "xi over examples", name, resamples=RESAMPLES)[:, group]
 
 
 def _mean_over_runs(values: ArrayLike, steps: int, name: str) -> NDArray[np.float64]:

@@ -61,4 +61,12 @@ def _is_timing(document: dict[str, files.Json]) -> bool:
     return all(is_number(value) and math.isfinite(value) for value in own_part(document).values())
 
 
-_CHECKS: dict[str, Callable[[dict[str, files.Json]], bool]] = {STATUS: _is_status, TIMING: _is_timing}
+def _is_environment(document: dict[str, files.Json]) -> bool:
+    return all(isinstance(value, str | int) for value in document.values())
+
+
+_CHECKS: dict[str, Callable[[dict[str, files.Json]], bool]] = {
+    ENVIRONMENT: _is_environment,
+    STATUS: _is_status,
+    TIMING: _is_timing,
+}

@@ -16,7 +16,7 @@ from attnlab.runs import checkpoint as checkpoints
 from attnlab.runs import documents, lock, tables
 from attnlab.runs.documents import ENVIRONMENT, SPEC, STATUS, TIMING
 from attnlab.runs.tables import MetricRow
-from attnlab.runs.verify import CHECKPOINTS, FIELDS, METRICS, Inspection, Layouts
+from attnlab.runs.verify import CHECKPOINTS, FIELDS, METRICS, ODD, Inspection, Layouts
 
 Status = Literal["running", "finished", "failed"]
 
@@ -263,18 +263,24 @@ class Run:
                     with files.explained(place):
                         checkpoints.discard_checkpoint(place)
                     damage += 1
+            columns = {}
             for step in self.field_steps():
                 try:
-                    self.fields(step)
+                    columns[step] = tables.columns_of(self.fields(step))
                 except ForeignFile:
                     raise
                 except StoreError as fault:
-                    files.delete(self._fields / f"{step}.parquet")
-                    if files.is_there(self._fields / f"{step}.parquet"):
-                        raise
-                    _warn(fault, "they are measured again")
-                    damage += 1
+                    damage += self._drop_fields(step, fault)
+            for step in tables.odd_ones(columns):
+                damage += self._drop_fields(step, StoreError(f"{self._fields / f'{step}.parquet'} {ODD}."))
         return damage > 0
+
+    def _drop_fields(self, step: int, fault: StoreError) -> int:
+        files.delete(self._fields / f"{step}.parquet")
+        if files.is_there(self._fields / f"{step}.parquet"):
+            raise fault
+        _warn(fault, "they are measured again")
+        return 1
 
     # --- housekeeping
 

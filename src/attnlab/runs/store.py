@@ -93,9 +93,9 @@ class RunStore:
         """Whether a removal of this run was interrupted after the rename."""
         return run_id not in self.ids() and self.root / (files.OLD + run_id) in self._removed()
 
-    def verify(self) -> list[Fault]:
-        """Everything wrong with any run, those with an unreadable spec included."""
-        layouts: Layouts = {}
+    def verify(self, layouts: Layouts | None = None) -> list[Fault]:
+        """Everything wrong with any run, those with an unreadable spec included. ``layouts``: see `Run.verify`."""
+        layouts = {} if layouts is None else layouts
         faults = []
         for run_id in self.ids():
             try:

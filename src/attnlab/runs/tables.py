@@ -129,6 +129,21 @@ def steps_in(folder: Path) -> list[int]:
     return sorted(int(stem) for stem in stems if stem.isdecimal() and stem == str(int(stem)))
 
 
+def odd_ones(tables: Mapping[int, list[str]]) -> list[int]:
+    """The steps whose fields have other columns than most; all, where no columns are those of most.
+
+    >>> odd_ones({0: ["a"], 5: ["a"], 10: ["b"]}), odd_ones({0: ["a"], 5: ["b"]})
+    ([10], [0, 5])
+    """
+    most = [columns for columns in tables.values() if 2 * [*tables.values()].count(columns) > len(tables)]
+    return [step for step, columns in tables.items() if columns not in most]
+
+
+def columns_of(table: pa.Table) -> list[str]:
+    """Names and types."""
+    return [f"{field.name}: {field.type}" for field in table.schema]
+
+
 def bind_table(path: Path, run: str, step: int | None = None) -> None:
     """Write into a table of an earlier version which run and step it is of."""
     table, marks = read_table(path, run, step)

@@ -19,7 +19,7 @@ from attnlab.runs.spec import RunSpec, is_known, read_stored
 
 Fault = tuple[Path, str]
 Layouts = dict[str, tuple[dict[str, Tensor], dict[str, Tensor]] | None]
-"""By kind of run: the network's tensors and the trained ones, by name; None where they cannot be had."""
+"""By kind of run, or one run's id: the network's tensors and the trained ones, by name; None where there is none."""
 
 METRICS, CHECKPOINTS, FIELDS = "metrics.parquet", "checkpoints", "fields"
 CONTENTS = "|".join(map(re.escape, (SPEC, ENVIRONMENT, STATUS, TIMING, METRICS, CHECKPOINTS, FIELDS)))
@@ -28,6 +28,7 @@ STEP = "(0|[1-9][0-9]*)"
 """Names in a run's folder, in a checkpoint's, and in those of all checkpoints and fields."""
 IGNORED = (".DS_Store", "Thumbs.db", "desktop.ini")
 """What systems put into any folder."""
+ODD = "does not have the columns that the fields of other steps have"
 LARGE = 10**8
 """The most elements of a network that is built in order to look at its tensors' names."""
 
@@ -106,7 +107,7 @@ class Inspection:
                 self._fault(path, f"{path} does not fit the network of run {self.run}: see its tensor {name[:80]!r}.")
             if not checkpoints.is_bound(place):
                 self.unbound[place] = partial(checkpoints.bind_checkpoint, place, self.run)
-            self._guarded(place, partial(self._strange, place, CHECKPOINT))
+            self._guarded(place, partial(self._strange, place, CHECKPOINT, leftovers=True))
 
     def _wrong(self, tensors: dict[str, Tensor], layout: tuple[dict[str, Tensor], dict[str, Tensor]]) -> str | None:
         assert self.spec is not None
@@ -116,12 +117,13 @@ class Inspection:
         """None where the network cannot be built here: its corpus is elsewhere, it is code of a stranger's, or a
         stranger's spec asks for one that is far larger than what the checkpoint holds.
         """
-        if self.spec is None or self.spec.task.kind == "own":
-            return None
-        model, task = (max(_numbers(part.model_dump()), default=0) for part in (self.spec.model, self.spec.task))
-        if elements > LARGE or max(model**2, task) > 100 * elements + 10**6:
+        if self.spec is None:
             return None
         kind = self.spec.unseeded().id
+        model, task = (max(_numbers(part.model_dump()), default=0) for part in (self.spec.model, self.spec.task))
+        if self.spec.task.kind == "own" or elements > LARGE or max(model**2, task) > 100 * elements + 10**6:
+            self.layouts[self.run] = None  # of this run alone: others of its kind are checked
+            return None
         if kind not in self.layouts:
             self.layouts[kind] = None
             with suppress(Exception):  # whatever a stranger's spec leads to: the other checks remain
@@ -146,16 +148,20 @@ class Inspection:
 
     def _fields(self) -> None:
         folder = self.folder / FIELDS
-        steps = tables.steps_in(folder)
+        steps, columns = tables.steps_in(folder), {}
         for step in steps:
             path = folder / f"{step}.parquet"
             try:
-                _, marks = tables.read_table(path, self.run, step)
+                table, marks = tables.read_table(path, self.run, step)
             except StoreError as fault:
                 self._fault(path, str(fault))
                 continue
+            columns[step] = tables.columns_of(table)
             if "run" not in marks:
                 self.unbound[path] = partial(tables.bind_table, path, self.run, step)
+        for step in tables.odd_ones(columns):
+            path = folder / f"{step}.parquet"
+            self._fault(path, f"{path} {ODD}.")
         for step in sorted(self.fielded - set(steps)):
             path = folder / f"{step}.parquet"
             self._fault(path, f"{path} is missing; training the run again measures it again.")
@@ -172,9 +178,11 @@ class Inspection:
             if place not in checkpoints.places_in(place.parent):
                 self._fault(place, f"{place} is missing, though the run is finished there; training it again makes it.")
 
-    def _strange(self, folder: Path, expected: str) -> None:
+    def _strange(self, folder: Path, expected: str, leftovers: bool = False) -> None:
+        """``leftovers``: those of a killed process too; elsewhere they are named as such, unless it is still alive."""
         for name in files.names_in(folder):
-            if not re.fullmatch(expected, name) and name not in IGNORED and not name.startswith((files.NEW, files.OLD)):
+            left = name.startswith((files.NEW, files.OLD)) and not leftovers
+            if not re.fullmatch(expected, name) and name not in IGNORED and not left:
                 self._fault(folder / name, f"{folder / name} does not belong to a run; move it away.")
 
 

@@ -1,38 +1,43 @@
-"""Does attention follow lexical knowledge? (P3 3.1, 3.2, 4.2, 5.1, A.4: Tables 1, 2, 4 and 6, text classification)
+"""Does attention follow lexical knowledge? (P3 3.1, 3.2, 4.2, 5.1, A.4: Tables 1 to 7)
 
-A row for each corpus. The paper compares a reference run's attention alpha with what other runs know about single
-words: beta of a run from another seed, beta_uf of a run under uniform attention, beta_px of a bag-of-words proxy; and
-reads each agreement A as xi, how good a model is when its attention is as far along.
+A row for each corpus, labelled texts and sentence pairs. The paper compares a reference run's attention alpha with what
+other runs know about single words: beta of a run from another seed, beta_uf of a run under uniform attention, beta_px
+of a bag-of-words proxy; and reads each agreement A as xi, how good a model is when its attention is as far along.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import altair as alt
-import numpy as np
-
+from attnlab.experiments.agreement.shown import (
+    LOGISTIC,
+    accuracies,
+    at_best_evaluation,
+    attention_figure,
+    choices,
+    picture,
+    shortfall,
+)
 from attnlab.experiments.agreement.table_1 import (
     COLUMNS,
     RISES,
     SEEDS_AGREE,
     SHAPED,
-    Agreements,
+    by_bleu,
     compare_runs,
     estimates,
 )
-from attnlab.experiments.texts.corpora import TextExperiment, TextRuns
+from attnlab.experiments.bitexts.corpora import PairRuns, pair_run_row
+from attnlab.experiments.bitexts.rows import CorpusExperiment
+from attnlab.experiments.texts.corpora import TextRuns
 from attnlab.lab.claims import Part
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import TAU_LEAST, Estimate, exceeds, far_exceeds, low_high, missing
-from attnlab.models.logistic import counts, sweep
-from attnlab.pages.charts import COLOURS, INK, SIZE, headed, inline
 
-LOGISTIC = "logistic regression"
-SHORT = 0.02
-"""A reference run further than this below logistic regression is explained in the result's notes."""
 CONTEXT_LEAST = 0.2
 """The least share of the way from untrained to best performance that counts as well above."""
+NEAR = 0.04
+"""How far a figure may be from the authors' before the notes name it."""
 RISES_LEAST = 0.5
 """The least rank correlation that counts as rising together."""
 AUTHORS: Mapping[tuple[str, str, str], float] = {
@@ -42,28 +47,38 @@ AUTHORS: Mapping[tuple[str, str, str], float] = {
     ("imdb", "train", "alpha, beta_uf"): 0.5153,
     ("imdb", "train", "beta_px, beta_uf"): 0.8010,
     ("sms", "valid", "alpha, beta_uf"): 0.017,
+    ("multi30k", "valid", "alpha, beta_uf"): 0.3102,
+    ("multi30k", "valid", "beta_px, beta_uf"): 0.3443,
+    ("multi30k", "valid", "delta, beta_uf"): 0.2706,
+    ("multi30k", "valid, by BLEU", "alpha, beta_uf"): 0.3077,
+    ("multi30k", "valid, by BLEU", "beta_px, beta_uf"): 0.3443,
+    ("multi30k", "valid, by BLEU", "delta, beta_uf"): 0.2724,
 }
 """Figures of the authors' own notebooks (runs of November 2020; the published tables could not be had). Their code
-takes the argmax from beta_px where the text takes it from beta_uf. SMS: the larger of two."""
-AUTHORS_XI: Mapping[tuple[str, str], float] = {
-    ("imdb", "alpha, beta_uf"): 0.8681,
-    ("imdb", "beta_uf, beta_px"): 0.8889,
-    ("imdb", "delta, beta_uf"): 0.8681,
+takes the argmax from beta_px where the text takes it from beta_uf. SMS: the larger of two. Multi30k's are very likely
+those of the published tables: the best BLEU is the same."""
+AUTHORS_XI: Mapping[tuple[str, str, str], float] = {
+    ("imdb", "valid", "alpha, beta_uf"): 0.8681,
+    ("imdb", "valid", "beta_uf, beta_px"): 0.8889,
+    ("imdb", "valid", "delta, beta_uf"): 0.8681,
+    **{("multi30k", "valid", name): 0.4345 for name in COLUMNS[:3]},
+    **{("multi30k", "valid, by BLEU", name): 0.1143 for name in COLUMNS[:3]},
 }
 
 
-class AgreementExperiment(TextExperiment):
+class AgreementExperiment(CorpusExperiment):
     """The paper's main table, one corpus at a time."""
 
     name = "agreement"
-    title = "Attention follows lexical knowledge: the main table on text classification"
+    title = "Attention follows lexical knowledge: the main table"
     source = "P3 3.1, 3.2, 4.2, 5.1, A.4"
     roles = ("reference", "uniform", "comparison", "proxy")
+    pair_roles = ("reference", "uniform", "comparison", "proxy")
     lead = (
         "How often the position that one quantity values most is among the top 5 % of another, and how good a model is "
         "when its attention agrees as much. Known figures are the authors' own where they could be had. The first "
         "table is in per cent, its rows numbered as the paper's tables: 1 and 4 are A, 2 is Kendall's tau, 6 is A on "
-        "training texts."
+        "training texts; 3, 5 and 7 are the same with BLEU as performance."
     )
     main = "paper"
     shown = ("agreement", "choices", "runs")
@@ -74,14 +89,26 @@ class AgreementExperiment(TextExperiment):
         super().measure(runs)
         self.valid, self.train = compare_runs(self.texts, "valid"), compare_runs(self.texts, "train")
         self.best = self.texts.accuracy("reference")
-        self.best_trained = self.texts.accuracy("reference", "train_accuracy")
         self.untrained = max(float(self.valid.accuracy[:, 0].mean()), self.texts.majority)
-        self.xi = {
-            ("valid", "expected"): {name: self.valid.xi(name, "expected", self.best) for name in COLUMNS},
-            ("valid", "tau"): {name: self.valid.xi(name, "tau", self.best) for name in COLUMNS},
-            ("train", "expected"): {name: self.train.xi(name, "expected", self.best_trained) for name in COLUMNS},
+        # By split and by what counts as performance: all agreements, and the best performance.
+        self.compared = {
+            "valid": (self.valid, self.best),
+            "train": (self.train, self.texts.accuracy("reference", "train_accuracy")),
         }
-        self.accuracies, self.agreements = accuracies(self.texts), self.agreement_table()
+        if isinstance(self.texts, PairRuns):
+            best = (self.texts.accuracy("reference", name) / 100 for name in ("bleu", "train_bleu"))
+            self.compared["valid, by BLEU"] = by_bleu(self.texts, self.valid), next(best)
+            self.compared["train, by BLEU"] = by_bleu(self.texts, self.train), next(best)
+        self.xi = {
+            (split, "expected"): {name: of.xi(name, "expected", best) for name in COLUMNS}
+            for split, (of, best) in self.compared.items()
+        }
+        self.xi["valid", "tau"] = {name: self.valid.xi(name, "tau", self.best) for name in COLUMNS}
+        self.agreements = self.agreement_table()
+        self.picture = picture(self.texts) if isinstance(self.texts, PairRuns) else []
+        self.accuracies: Table = (
+            accuracies(self.texts) if isinstance(self.texts, TextRuns) else list(map(pair_run_row, self.runs.all()))
+        )
 
     # --- rules
 
@@ -116,7 +143,11 @@ class AgreementExperiment(TextExperiment):
     @claim("agreement-in-context", reads=("estimates",))
     def in_context(self) -> Iterator[Part]:
         """Holds if xi lies above the untrained performance, with an interval, by a fifth of the way to the best."""
-        for row in self.record.rows("estimates"):
+        return self.well_above("estimates")
+
+    def well_above(self, table: str) -> Iterator[Part]:
+        """Every xi of a table of estimates."""
+        for row in self.record.rows(table):
             if row["what"].startswith("xi("):
                 found = Estimate.of(row, over=row["over"], runs=self.record.runs("comparison"))
                 yield exceeds(row["what"], found, 0, row["detail"], least=CONTEXT_LEAST * row["whole_way"])
@@ -146,21 +177,26 @@ class AgreementExperiment(TextExperiment):
     def on_training_texts(self) -> list[Part]:
         return [self.exceeds_chance(name, "train") for name in COLUMNS]
 
-    @claim("agreement-bleu")
-    def with_bleu(self) -> list[Part]:
-        """About translation, of which there is no row yet."""
-        return []
+    @claim("agreement-bleu", reads=("estimates_bleu",))
+    def with_bleu(self) -> Iterator[Part]:
+        """The rule of agreement-in-context with BLEU, from 0 to 1, as performance."""
+        return self.well_above("estimates_bleu")
 
     # --- tables, figures, words
 
     def tables(self) -> Mapping[str, Table]:
-        return {
+        tables: dict[str, Table] = {
             "agreement": self.agreements,
             "estimates": estimates(self.valid, self.xi["valid", "expected"], self.untrained, self.best),
             "paper": self.paper_table(),
             "choices": choices(self.valid),
             "curves": self.curve_table(),
         }
+        if self.translates:
+            by_bleu, best = self.compared["valid, by BLEU"]
+            untrained = float(by_bleu.accuracy[:, 0].mean())
+            tables["estimates_bleu"] = estimates(by_bleu, self.xi["valid, by BLEU", "expected"], untrained, best)
+        return tables | ({"attention": self.picture} if self.picture else {})
 
     def run_tables(self) -> dict[str, Table]:
         return {"runs": self.accuracies}
@@ -168,8 +204,7 @@ class AgreementExperiment(TextExperiment):
     def agreement_table(self) -> Table:
         """Every agreement on both splits, with intervals, chance, the choice of the evaluation, and the authors'."""
         row, table = self.order.row, []
-        for agreements in (self.valid, self.train):
-            split = agreements.split
+        for split, (agreements, _) in self.compared.items():
             for name, series in agreements.series.items():
                 known, value = AUTHORS.get((row, split, name)), series.value()
                 xi = self.xi[split, "expected"][name].first if name in COLUMNS else None
@@ -190,25 +225,30 @@ class AgreementExperiment(TextExperiment):
                         "xi_step": xi.step if xi else None,
                         "authors": known,
                         "difference": None if known is None else value - known,
-                        "authors_xi": AUTHORS_XI.get((row, name)) if split == "valid" else None,
+                        "authors_xi": AUTHORS_XI.get((row, split, name)),
                     }
                 )
         return table
 
     def paper_table(self) -> Table:
-        """The row of the paper's Tables 1 and 4 (A), 2 (tau) and 6 (A on training texts), in per cent."""
+        """The row of the paper's Tables 1 and 4 (A), 2 (tau), 6 (A on training texts), and with BLEU, in per cent."""
         table = []
-        for number, agreements, measure, best in (
-            ("1, 4", self.valid, "expected", self.best),
-            ("2", self.valid, "tau", self.best),
-            ("6", self.train, "expected", self.best_trained),
+        for number, split, measure in (
+            ("1, 4", "valid", "expected"),
+            ("2", "valid", "tau"),
+            ("6", "train", "expected"),
+            ("3, 5", "valid, by BLEU", "expected"),
+            ("7", "train, by BLEU", "expected"),
         ):
+            if split not in self.compared:
+                continue
+            agreements, best = self.compared[split]
             row: dict[str, Any] = {"table": number}
             for name in COLUMNS:
                 row[f"A({name})"] = round(100 * agreements.series[name].value(measure), 2)
             row["chance"] = 0.0 if measure == "tau" else round(100 * float(agreements.chance.mean()), 2)
             for name in COLUMNS:
-                xi = self.xi[agreements.split, measure][name].first
+                xi = self.xi[split, measure][name].first
                 row[f"xi({name})"] = round(100 * xi.performance, 2) if xi else "never"
             table.append({**row, "xi*": round(100 * best, 2)})
         return table
@@ -226,118 +266,50 @@ class AgreementExperiment(TextExperiment):
         return table
 
     def figures(self) -> Figures:
-        """How agreements grow with training, and where they end against chance."""
+        """How agreements grow with training, where they end against chance, and of translators attention itself."""
         followed = {f"A({name})" for name in (*COLUMNS, SEEDS_AGREE)} | {"accuracy (comparison)"}
         curves = [line for line in self.curve_table() if line["what"] in followed]
-        shown = [line for line in self.agreements if line["agreement"] != f"A({SEEDS_AGREE})"]
+        shown = [
+            line for line in self.agreements if line["agreement"] != f"A({SEEDS_AGREE})" and "BLEU" not in line["split"]
+        ]
         return {
             "training": self.over_training(curves, "agreement through training", "agreement, accuracy"),
             "agreement": at_best_evaluation(self.order.row, shown),
+            **({"attention": attention_figure(self.order.row, self.picture)} if self.picture else {}),
         }
 
     def summary(self) -> str:
-        logistic = next(line["accuracy"] for line in self.accuracies if line["run"] == LOGISTIC)
-        share = {name: self.valid.series[name].value() for name in COLUMNS}
+        share, count = {name: self.valid.series[name].value() for name in COLUMNS}, len(self.valid.chance)
         return (
-            f"On {self.order.row} ({len(self.texts.texts['valid'])} validation texts) the position that attention "
-            f"values most is among the top 5 % of the lexical probe in {share['alpha, beta']:.0%} of the texts, and of "
-            f"the probe learned under uniform attention in {share['alpha, beta_uf']:.0%}; chance is "
+            f"On {self.order.row} ({count} validation {self.texts.examples}) the position that attention "
+            f"values most is among the top 5 % of the lexical probe in {share['alpha, beta']:.0%} of the "
+            f"{self.texts.examples}, and of the probe learned under uniform attention in "
+            f"{share['alpha, beta_uf']:.0%}; chance is "
             f"{self.valid.chance.mean():.1%}. Uniform training and the bag-of-words proxy agree in "
             f"{share['beta_uf, beta_px']:.0%}, gradient influence and uniform training in "
-            f"{share['delta, beta_uf']:.0%}. The reference runs' best accuracy is {self.best:.3f}, "
-            f"{100 * abs(self.best - logistic):.1f} points {'above' if self.best >= logistic else 'below'} that of a "
-            "logistic regression on the same words."
+            f"{share['delta, beta_uf']:.0%}. The reference runs' best accuracy is {self.best:.3f}, {self.beside()}."
         )
 
+    def beside(self) -> str:
+        """What the accuracy is to be seen beside."""
+        if self.translates:
+            return f"and its best BLEU {100 * self.compared['valid, by BLEU'][1]:.1f}"
+        logistic = next(line["accuracy"] for line in self.accuracies if line["run"] == LOGISTIC)
+        side = "above" if self.best >= logistic else "below"
+        return f"{100 * abs(self.best - logistic):.1f} points {side} that of a logistic regression on the same words"
+
     def notes(self) -> list[str]:
+        if not isinstance(self.texts, TextRuns):
+            return [*super().notes(), *own_notes(self.agreements)]
         corpus = self.texts.corpus
         return [*super().notes(), *shortfall(self.accuracies, len(corpus.train), len(corpus.words))]
 
 
-# --- tables, figures, notes
-
-
-def choices(valid: Agreements) -> Table:
-    """What a choice that the paper leaves open, or its code makes otherwise, changes."""
-
-    def row(choice: str, name: str, other: float) -> dict[str, Any]:
-        ours = valid.series[name].value()
-        return {"choice": choice, "agreement": f"A({name})", "ours": ours, "other": other, "change": other - ours}
-
-    table = []
-    for name in COLUMNS:
-        series = valid.series[name]
-        at_end = float(np.nanmean(series.curve()[:, -1]))
-        table.append(row("ties as released", name, series.value("released")))
-        table.append(row("evaluation chosen on other texts", name, series.held_out()))
-        table.append(row("last evaluation instead of the best", name, at_end))
-    code, wrong = (valid.series[name].value() for name in ("beta_px, beta_uf", "-delta, beta_uf"))
-    table.append(row("argmax from beta_px, as released", "beta_uf, beta_px", code))
-    return [*table, row("sign of delta turned round, as released", "delta, beta_uf", wrong)]
-
-
-def accuracies(runs: TextRuns) -> Table:
-    """Each run at its best evaluation, and logistic regression on the same words with the best C.
-
-    ``clean_accuracy``: with C chosen on other texts than it is read on.
-    """
-    table: list[dict[str, Any]] = [
-        {
-            "run": role,
-            "seed": outcome.seed,
-            "best_step": int(best["step"]),
-            **{name: best[name] for name in ("accuracy", "train_accuracy", "loss")},
-            "last_accuracy": outcome.run.rows[-1]["accuracy"],
-            "clean_accuracy": None,
-            "entropy": best.get("entropy"),
-        }
-        for role in ("reference", "comparison", "uniform", "proxy")
-        for outcome in runs.outcomes(role)
-        for best in [max(outcome.run.rows, key=lambda row: row["accuracy"])]
-    ]
-    train, valid, words = runs.corpus.train, runs.texts["valid"], len(runs.corpus.words)
-    fitted = sweep(counts(train, words), train.labels, counts(valid, words), valid.labels)
-    logistic = {"run": LOGISTIC, "accuracy": fitted.comparable, "clean_accuracy": fitted.clean}
-    return [*table, dict.fromkeys(table[0]) | logistic]
-
-
-def shortfall(table: Table, texts: int, words: int) -> tuple[str, ...]:
-    """Where networks with attention predict worse than word counts do: whether attention is why, or learning by heart.
-
-    The first would show in uniform runs that do better, the second in training texts that are all right.
-    """
-
-    def mean(name: str, role: str) -> float:
-        return float(np.mean([line[name] for line in table if line["run"] == role]))
-
-    best, logistic = mean("accuracy", "reference"), mean("accuracy", LOGISTIC)
-    if logistic - best <= SHORT:
-        return ()
-    named = ", ".join(
-        f"{role} {mean('accuracy', role):.1%} ({mean('train_accuracy', role):.1%} on training texts)"
-        for role in ("reference", "comparison", "uniform")
-    )
-    too = logistic - mean("accuracy", "uniform") > SHORT
-    return (
-        f"The reference runs are {100 * (logistic - best):.1f} points below logistic regression's {logistic:.1%}. Best "
-        f"accuracies of the networks: {named}; they learn the vectors of {words} words from {texts} texts. Under "
-        f"uniform attention they are {'also' if too else 'not'} more than {100 * SHORT:.0f} points below, so attention "
-        f"{'is not what costs it' if too else 'has a part in it'}.",
-    )
-
-
-def at_best_evaluation(row: str, table: Table) -> alt.TopLevelMixin:
-    """Every agreement with its interval, on both splits; chance as ticks, the authors' figures as diamonds."""
-    order, splits = (list(dict.fromkeys(line[name] for line in table)) for name in ("agreement", "split"))
-    base = alt.Chart(inline(table)).encode(
-        y=alt.Y("agreement:N", title=None, sort=order),
-        yOffset=alt.YOffset("split:N", sort=splits),
-        color=alt.Color("split:N", title=None, sort=splits, scale=alt.Scale(range=list(COLOURS[1::-1]))),
-    )
-    x = alt.X("low:Q", title="agreement, 95 % interval over examples", scale=alt.Scale(domain=[0, 1]))
-    bars = base.mark_rule(strokeWidth=3).encode(x=x, x2="high:Q")
-    points = base.mark_point(filled=True, size=45).encode(x="value:Q")
-    chances = base.mark_tick(color=INK, thickness=1.5).encode(x="chance:Q", color=alt.value(INK))
-    known = base.transform_filter("isValid(datum.authors)").mark_point(shape="diamond", size=70).encode(x="authors:Q")
-    title = f"{row}: agreement at the best evaluation; ticks are chance, diamonds the authors' figures"
-    return headed(bars + points + chances + known, title, width=2 * SIZE["width"])
+def own_notes(agreements: Table) -> list[str]:
+    """What to know of the authors' figures beside a translation row, if there are any."""
+    far = [line for line in agreements if line["authors"] is not None and abs(line["difference"]) > NEAR]
+    named = ", ".join(f"{line['agreement']} {line['split']} {100 * line['difference']:+.1f}" for line in far)
+    known = any(line["authors"] is not None for line in agreements)
+    said = [f"More than {100 * NEAR:.0f} points from the authors' notebooks: {named}."] if far else []
+    said += [f"All known figures of the authors are within {100 * NEAR:.0f} points."] if known and not far else []
+    return [*said, "The attention that is drawn is on a sentence of our own, which is in no corpus."]

@@ -1,19 +1,18 @@
-"""All agreements of P3's Table 1 on one corpus, text by text, for every pair of runs and every evaluation."""
+"""All agreements of P3's Table 1 on one corpus, example by example, for every pair of runs and every evaluation."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
-from attnlab.experiments.texts.corpora import TextRuns, curve_of, steps_of
 from attnlab.fields import ScoreField
+from attnlab.lab.corpus_runs import CorpusRuns, best_step, curve_of, steps_of
 from attnlab.lab.experiment import Table
 from attnlab.lab.rules import Estimate, estimate_row, over_examples
 from attnlab.measures.series import Series, compared, mean_over_pairs
 from attnlab.measures.xi import XiInterval, drawn_texts, xi_interval
-from attnlab.probes.influence import influence
 from attnlab.stats.bootstrap import Floats, interval_over_seeds, means_of_drawn, percentiles
 from attnlab.stats.ranks import spearman
 
@@ -70,7 +69,8 @@ class Agreements:
         texts, upto = followed.shape[1], int(accuracy.argmax()) + 1
         if texts == 1:
             return known, None
-        curves = means_of_drawn(followed[:upto], drawn_texts(texts, "rises together"))  # (resamples, steps)
+        drawn = drawn_texts(texts, "rises together", self.series[SEEDS_AGREE].groups)
+        curves = means_of_drawn(followed[:upto], drawn)  # (resamples, steps)
         correlations = spearman(curves, np.broadcast_to(accuracy[:upto], curves.shape))
         return known, percentiles(np.nan_to_num(correlations))  # a constant curve does not rise
 
@@ -84,14 +84,18 @@ class Agreements:
             self.followed(measure),
             best=best,
             name=name,
+            groups=self.series[name].groups,
         )
 
 
-def compare_runs(runs: TextRuns, split: str) -> Agreements:
-    """Read the fields of all runs and compare them; each field is read once, since they are large."""
+def compare_runs(runs: CorpusRuns, split: str, metric: str = "accuracy") -> Agreements:
+    """Read the fields of all runs and compare them; each field is read once, since they are large.
+
+    ``metric``: what a reference run's best evaluation is chosen by, and what counts as performance.
+    """
     references, uniforms, comparisons = (runs.of(role) for role in ("reference", "uniform", "comparison"))
-    alphas = runs.alphas(split)
-    deltas = [influence(runs.model(run), runs.texts[split]) for run in references]
+    alphas, groups = runs.alphas(split, metric), runs.groups(split)
+    deltas = [runs.delta(run, best_step(run, metric), split) for run in references]
     # The released code turns the sign of delta round.
     turned = [ScoreField(-delta.values, delta.offsets) for delta in deltas]
     px, ibm = runs.beta_px(split), runs.beta_ibm(split)
@@ -122,13 +126,24 @@ def compare_runs(runs: TextRuns, split: str) -> Agreements:
     for other, alpha in enumerate(alphas):
         compare("alpha, alpha_ibm", other, alpha, ibm)
     compare("beta_px, beta_ibm", 0, px, ibm)
-    performance = "accuracy" if split == "valid" else "train_accuracy"
-    return Agreements(
-        split,
-        {name: Series.stacked(name, [pairs[k] for k in sorted(pairs)], steps) for name, pairs in values.items()},
-        runs.chances(split),
-        np.stack([curve_of(run, performance) for run in comparisons]),
-    )
+    stacked = {
+        name: Series.stacked(name, [pairs[k] for k in sorted(pairs)], steps, groups) for name, pairs in values.items()
+    }
+    return Agreements(split, stacked, runs.chances(split), performances(runs, split, metric))
+
+
+def performances(runs: CorpusRuns, split: str, metric: str) -> Floats:
+    """The comparison runs' performance on a split, from 0 to 1: (comparison runs, steps)."""
+    name = metric if split == "valid" else f"train_{metric}"
+    return np.stack([curve_of(run, name) for run in runs.of("comparison")]) / (100 if metric == "bleu" else 1)
+
+
+def by_bleu(runs: CorpusRuns, by_accuracy: Agreements) -> Agreements:
+    """The same with BLEU as performance, from 0 to 1; compared again only where it chooses another evaluation."""
+    split = by_accuracy.split
+    if all(best_step(run) == best_step(run, "bleu") for run in runs.of("reference")):
+        return replace(by_accuracy, accuracy=performances(runs, split, "bleu"))
+    return compare_runs(runs, split, "bleu")
 
 
 def estimates(valid: Agreements, xis: Mapping[str, XiInterval], untrained: float, best: float) -> Table:
@@ -139,7 +154,7 @@ def estimates(valid: Agreements, xis: Mapping[str, XiInterval], untrained: float
     table: list[dict[str, Any]] = []
     if uniform is not None:
         differences = learned.at_best() - uniform.at_best()
-        interval = over_examples(differences)
+        interval = over_examples(differences, learned.groups)
         detail = f"{learned.value():.3f} against {uniform.value():.3f}." if interval else "One text has no interval."
         found = Estimate(float(differences.mean()), interval)
         table.append(estimate_row(SHAPED, found, "examples", detail, whole_way=None))

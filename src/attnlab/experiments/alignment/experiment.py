@@ -17,7 +17,7 @@ from attnlab.errors import UsageError
 from attnlab.lab.experiment import Experiment, Figures, Table, by_preset
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import low_high
-from attnlab.pages.charts import CONTRAST, SIZE, panels, rounded
+from attnlab.pages.charts import CONTRAST, SIZE, headed, inline, rounded
 from attnlab.seeds import numpy_generator
 from attnlab.stats.bootstrap import percentiles
 from attnlab.theory.aligner import Aligned, align, apply
@@ -169,11 +169,7 @@ def score_rows(scored: Scored) -> Table:
                 "source_coverage": scored.known.source,
                 "target_coverage": scored.known.target,
                 "direction": direction,
-                "sentences": score.sentences,
-                "links": score.links,
-                "precision": score.precision,
-                "recall": score.recall,
-                "aer": score.aer,
+                **{name: getattr(score, name) for name in ("sentences", "links", "precision", "recall", "aer")},
                 **low_high(percentiles(scored.resampled(direction)), "aer_"),
             }
         )
@@ -226,7 +222,7 @@ def in_words(scored: Scored) -> str:
     )
 
 
-def error_rates(scores: Table) -> alt.FacetChart:
+def error_rates(scores: Table) -> alt.TopLevelMixin:
     """Error rates with their intervals, a panel for each text."""
     base = alt.Chart().encode(y=alt.Y("direction:N", title=None, sort=list(DIRECTIONS)))
     bars = base.mark_rule(strokeWidth=2, color=CONTRAST[1]).encode(
@@ -236,5 +232,6 @@ def error_rates(scores: Table) -> alt.FacetChart:
         x=alt.X("aer:Q", title="alignment error rate", scale=alt.Scale(domain=[0, 1])),
         tooltip=["direction:N", *map(rounded, ("aer", "precision", "recall"))],
     )
-    layer = alt.layer(bars, dots).properties(**SIZE)
-    return panels(scores, column="gold", layer=layer, title="Grow-diag-final-and against either direction")
+    layers = alt.layer(bars, dots, data=inline(scores)).properties(**SIZE)
+    column = alt.Column("gold:N", title=None, header=alt.Header(labelFontSize=12))
+    return headed(layers.facet(column=column), "Grow-diag-final-and against either direction")

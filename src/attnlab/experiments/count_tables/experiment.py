@@ -18,7 +18,7 @@ from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import above, below
-from attnlab.pages.charts import CONTRAST, headed, heat_map, hue, panels
+from attnlab.pages.charts import CONTRAST, heat_map, hue, panels
 from attnlab.seeds import numpy_generator
 from attnlab.theory.counts import alpha_ibm, count_table
 from attnlab.theory.ibm1 import train_ibm1
@@ -100,6 +100,7 @@ class CountTables(Experiment):
     name = "count-tables"
     title = "What co-occurrence says about a few sentences"
     source = "P3 4.3, Figures 1, 3, 4, 6; blog; slides"
+    trains = False
 
     def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained in the store)
         """Descents of the slides' two-sentence classification, finely from 0 and from random starts."""
@@ -293,8 +294,9 @@ def table_figure(example: Example) -> alt.TopLevelMixin:
         )
     ]
     parts.append(heat_map(alpha.tolist(), rows=outputs, columns=inputs, title=f"alignment of '{' '.join(inputs)}'"))
-    beside = alt.hconcat(*parts, spacing=30)
-    return headed(beside.resolve_scale(color="independent", x="independent", y="independent"), example.title)
+    beside = alt.hconcat(*parts, spacing=30).resolve_scale(color="independent", x="independent", y="independent")
+    chart: alt.TopLevelMixin = beside.properties(title=alt.TitleParams(example.title, anchor="start", fontSize=14))
+    return chart
 
 
 def relevance_figure(runs: Sequence[Descent]) -> alt.TopLevelMixin:

@@ -5,20 +5,21 @@ the divergence bounded (`attnlab.models.deception`), for several lambdas. A seco
 no P: the loss, and attention kept off the 100 words that tell the most about the class.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnlab.experiments.deceptive.compared import Compared, Read, defined, influences, moved, seeds_apart
-from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, TextSetting, best_step, text_setting
+from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, TextSetting, text_setting
 from attnlab.families.texts.deception import OffWordsSpec, TwinSpec
 from attnlab.lab.claims import Part, Preset, Verdict
+from attnlab.lab.corpus_runs import best_step
 from attnlab.lab.experiment import Figures, Order, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs
-from attnlab.lab.rules import Interval, between, higher, in_words, lower, over_examples
+from attnlab.lab.rules import Estimate, between, falls_short, in_words, low_high, lower, over_examples
 from attnlab.measures.checkpoints import first_half
 from attnlab.models.classifier import Classifier
 from attnlab.probes.leave_one_out import leave_one_out, sample_for_leave_one_out
@@ -27,7 +28,6 @@ from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
-from attnlab.stats.bootstrap import Floats
 
 WEIGHTS = (0.001, 0.01, 0.1, 1.0)
 """The lambdas of the twins."""
@@ -62,6 +62,7 @@ class Deceptive(TextExperiment):
         "what it costs, and whether attention still points at the words that predictions depend on."
     )
     main = "twins"
+    shown = ("held_out",)
     columns: ClassVar[Mapping[str, str]] = {
         "training": "training",
         "accuracy": "accuracy",
@@ -174,53 +175,66 @@ class Deceptive(TextExperiment):
         """Of the texts that words are left out of, those of the second half: (sample,)."""
         return np.asarray(~self.half[self.sample.numpy()])
 
-    @claim("deceptive-attention")
-    def not_influence(self) -> list[Part]:
+    def held_out_line(self) -> dict[str, Any]:
+        """What decides, of the chosen twin on the texts that did not choose it."""
         twin, own, out = self.twins[self.chosen], self.itself, self.held_out
-        gained = twin.gained[~self.half]
-        accuracy = self._part(
-            gained,
-            lambda interval: between(interval, -MARGIN, MARGIN),
-            f"{self.chosen}: accuracy differs by {gained.mean():.3f} over {len(gained)} texts.",
-        )
-        change, level = (twin.top - own.top)[out], float(twin.chance[out].mean())
-        below, value = over_examples(change), over_examples(twin.top[out])
-        verdicts = {lower(below, 0), lower(value, 2 * level)}
-        verdict: Verdict = "holds" if verdicts == {"holds"} else "fails" if "fails" in verdicts else "undecided"
-        detail = (
-            f"{self.chosen}: A(alpha, own loo) is {twin.top[out].mean():.3f} ({in_words(value)}) where the standard "
-            f"network's is {own.top[out].mean():.3f}; twice chance is {2 * level:.3f}."
-        )
-        follows = self._part(change, lambda _: verdict, detail)
-        return [replace(accuracy, name="accuracy"), replace(follows, name="influence")]
+        gained, tau = twin.gained[~self.half], defined(twin.tau[out])
+        less, less_tau = (twin.top - own.top)[out], defined((twin.tau - own.tau)[out])
+        return {
+            "chosen": self.chosen,
+            "gained": float(gained.mean()),
+            **low_high(over_examples(gained), "gained_"),
+            "texts": len(gained),
+            "A": float(twin.top[out].mean()),
+            **low_high(over_examples(twin.top[out]), "A_"),
+            "A_less": float(less.mean()),
+            **low_high(over_examples(less), "A_less_"),
+            "chance": float(twin.chance[out].mean()),
+            "tau": float(tau.mean()),
+            **low_high(over_examples(tau), "tau_"),
+            "tau_less": float(less_tau.mean()),
+            **low_high(over_examples(less_tau), "tau_less_"),
+            "sample": len(less),
+        }
 
-    @claim("deceptive-anti-correlated")
-    def anti_correlated(self) -> Part:
-        twin, own, out = self.twins[self.chosen], self.itself, self.held_out
-        tau, change = defined(twin.tau[out]), defined((twin.tau - own.tau)[out])
-        interval, lost = over_examples(tau), over_examples(change)
-        verdict: Verdict = "undecided"
-        if {lower(interval, 0), lower(lost, 0)} == {"holds"}:
-            verdict = "holds"
-        elif higher(interval, 0) == "holds":
-            verdict = "fails"
+    @claim("deceptive-attention", reads=("held_out",))
+    def not_influence(self) -> Iterator[Part]:
+        """The same accuracy, and a top word that is less often an influential one: less than twice chance."""
+        row, runs = self.record.row("held_out"), self.record.runs("reference")
+        gained, less = (Estimate.of(row, name, f"{name}_", runs=runs) for name in ("gained", "A_less"))
+        detail = f"{row['chosen']}: accuracy differs by {gained.value:.3f} over {row['texts']} texts."
+        within = between(gained.interval, -MARGIN, MARGIN)
+        yield Part("accuracy", within, gained.value, gained.interval, "examples", detail, runs=runs)
+        own = Estimate.of(row, "A", "A_")
         detail = (
-            f"{self.chosen}: tau(alpha, own loo) is {tau.mean():.3f} ({in_words(interval)}) over {len(tau)} texts, "
-            f"{change.mean():.3f} ({in_words(lost)}) more than the standard network's {np.nanmean(own.tau[out]):.3f}."
+            f"{row['chosen']}: A(alpha, own loo) is {own.value:.3f} ({in_words(own.interval)}) over {row['sample']} "
+            f"texts, {less.value:.3f} more than the standard network's; twice chance is {2 * row['chance']:.3f}."
         )
-        return self._part(tau, lambda _: verdict, detail)
+        part = falls_short("influence", less, 0, detail)
+        low = lower(own.interval, 2 * row["chance"])
+        verdict: Verdict = "holds" if {part.verdict, low} == {"holds"} else worse(part.verdict, low)
+        yield replace(part, verdict=verdict, direction=part.verdict)
 
-    def _part(self, values: Floats, verdict: Callable[[Interval | None], Verdict], detail: str) -> Part:
-        """The row's part about the mean of ``values`` (texts,), decided by its interval over texts."""
-        interval = over_examples(values)
-        return Part(self.order.row, verdict(interval), float(values.mean()), interval, "examples", detail)
+    @claim("deceptive-anti-correlated", reads=("held_out",))
+    def anti_correlated(self) -> Iterator[Part]:
+        """Its tau lies below 0, and below the standard network's, which is near 0 on long texts anyway."""
+        row, runs = self.record.row("held_out"), self.record.runs("reference")
+        tau, less = (Estimate.of(row, name, f"{name}_", runs=runs) for name in ("tau", "tau_less"))
+        detail = (
+            f"{row['chosen']}: tau(alpha, own loo) is {tau.value:.3f} ({in_words(tau.interval)}), {less.value:.3f} "
+        )
+        detail += f"({in_words(less.interval)}) more than the standard network's, over {row['sample']} texts."
+        below = lower(tau.interval, 0)
+        verdict: Verdict = "undecided" if below == "holds" and lower(less.interval, 0) != "holds" else below
+        yield Part(self.order.row, verdict, tau.value, tau.interval, "examples", detail, runs=runs)
 
     # --- tables, figures, words
 
     def tables(self) -> Mapping[str, Table]:
         lines = {STANDARD: self.itself, **self.twins}
         return {
-            "twins": [{"training": name, **one.line(), "chosen": name == self.chosen} for name, one in lines.items()]
+            "twins": [{"training": name, **one.line(), "chosen": name == self.chosen} for name, one in lines.items()],
+            "held_out": [self.held_out_line()],
         }
 
     def figures(self) -> Figures:
@@ -259,6 +273,11 @@ class Deceptive(TextExperiment):
 
 STANDARD = "standard"
 KEPT = f"kept off {WORDS} keywords"
+
+
+def worse(one: Verdict, other: Verdict) -> Verdict:
+    """Fails if one of them does, else undecided."""
+    return "fails" if "fails" in (one, other) else "undecided"
 
 
 def twin_name(weight: float) -> str:

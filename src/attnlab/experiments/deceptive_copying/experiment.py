@@ -4,7 +4,7 @@ The network of P3 2.1 copies 40 of 60 words. Beside the loss it goes down -lambd
 the right input position. Beside it: learned attention without that, and uniform attention.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -14,7 +14,7 @@ from attnlab.families.copying.spec import CopyingSpec, OffPositionSpec, Selectio
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
 from attnlab.lab.outcomes import Runs
-from attnlab.lab.rules import as_good_as, in_words, lower, missing
+from attnlab.lab.rules import Estimate, as_good_as, in_words, low_high, lower
 from attnlab.pages.charts import metric_curves
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
@@ -64,41 +64,37 @@ class DeceptiveCopying(Experiment):
             for name, group in runs.items()
         }
 
-    @claim("deceptive-copying")
-    def copies(self) -> list[Part]:
-        """Of the largest lambda: accuracy within the margin of the learned runs', and little attention where it
-        counts; seeds are paired.
+    def paired(self) -> Table:
+        """The largest lambda beside learned attention, seed by seed: what its accuracy gains, and what attention on the
+        right word is left.
         """
         kept = self.last.get(off(WEIGHTS[-1]))
         if kept is None:
-            return [missing("accuracy"), missing("attention")]
-        gained, mass = kept["accuracy"] - self.last[LEARNED]["accuracy"], kept["attention_mean"]
-        intervals = student_interval(gained), student_interval(mass)
+            return []
+        values = {"accuracy": kept["accuracy"] - self.last[LEARNED]["accuracy"], "attention": kept["attention_mean"]}
         return [
-            Part(
-                "accuracy",
-                as_good_as(intervals[0], MARGIN),
-                float(gained.mean()),
-                intervals[0],
-                "seeds",
-                f"Accuracy is {kept['accuracy'].mean():.4f}, {gained.mean():.4f} ({in_words(intervals[0])}) more than "
-                "that of learned attention.",
-            ),
-            Part(
-                "attention",
-                lower(intervals[1], LITTLE),
-                float(mass.mean()),
-                intervals[1],
-                "seeds",
-                f"The right word has {mass.mean():.4f} of attention ({in_words(intervals[1])}), where learned "
-                f"attention gives it {self.last[LEARNED]['attention_mean'].mean():.3f}.",
-            ),
+            {"what": what, "value": float(one.mean()), **low_high(student_interval(one)), "seeds": len(one)}
+            for what, one in values.items()
         ]
+
+    @claim("deceptive-copying", reads=("paired",))
+    def copies(self) -> Iterator[Part]:
+        """Accuracy within the margin of the learned runs', and little attention where it counts."""
+        for row in self.record.rows("paired"):
+            found = Estimate.of(row, over="seeds")
+            accuracy = row["what"] == "accuracy"
+            verdict = as_good_as(found.interval, MARGIN) if accuracy else lower(found.interval, LITTLE)
+            what = (
+                "Accuracy differs from that of learned attention by" if accuracy else "Attention on the right word is"
+            )
+            detail = f"{what} {found.value:.4f} ({in_words(found.interval)}) over {row['seeds']} seeds."
+            yield Part(row["what"], verdict, found.value, found.interval, "seeds", detail)
 
     # --- tables, figures, words
 
     def tables(self) -> Mapping[str, Table]:
         return {
+            "paired": self.paired(),
             "ends": [
                 {
                     "setting": name,
@@ -106,7 +102,7 @@ class DeceptiveCopying(Experiment):
                     **{m: float(values.mean()) for m, values in last.items()},
                 }
                 for name, last in self.last.items()
-            ]
+            ],
         }
 
     def figures(self) -> Figures:

@@ -64,6 +64,7 @@ class EarlyVerdict(Experiment):
     name = "early-verdict"
     title = "How early can one tell whether a run will learn?"
     source = "ours, after P3 3.3"
+    not_kept = "it keeps no curves of its own, and some of the runs it recalled were measured anew since"
     settings = (
         network_on("permutations of 10", PermutationsSpec(words=10), (6, 0, 0), BY),
         network_on("10 of 15", SelectionsSpec(length=10, words=15), (4, 0, 0), BY),
@@ -345,8 +346,10 @@ def reliability_figure(table: Table) -> alt.TopLevelMixin:
         size=alt.Size("cases:Q", legend=None, scale=alt.Scale(range=[20, 200])),
         tooltip=["cases:Q", rounded("chance", ".2f"), rounded("learned", ".2f")],
     )
-    layer = alt.layer(exact, bars, points).properties(**SIZE)
-    return panels(rows, column="steps", layer=layer, title="Does what was said come true? Dashed: exactly so")
+    order = list(dict.fromkeys(row["steps"] for row in rows))
+    column = alt.Column("steps:N", title=None, sort=order, header=alt.Header(labelFontSize=12))
+    layers = alt.layer(exact, bars, points, data=inline(rows)).properties(**SIZE)
+    return headed(layers.facet(column=column), "Does what was said come true? Dashed: exactly so")
 
 
 def lead_figure(table: Table) -> alt.TopLevelMixin:

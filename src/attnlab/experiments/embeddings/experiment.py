@@ -13,6 +13,7 @@ from attnlab.data.corpora import data_folder
 from attnlab.data.vectors import find_vectors
 from attnlab.experiments.texts import corpora as shared
 from attnlab.families.texts.spec import ClassifierSpec, VectorsSpec
+from attnlab.lab.corpus_runs import steps_of
 from attnlab.lab.experiment import Figures, Order, Table
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import in_words, low_high, over_examples
@@ -62,7 +63,7 @@ class Embeddings(shared.TextExperiment):
         self.series = {}
         for name, one in self.trained.items():
             (alpha,), (uniform,) = one.alphas(), one.of("uniform")
-            steps = shared.steps_of(uniform)
+            steps = steps_of(uniform)
             pair = [compared(alpha, one.field(uniform, step, "valid", "gamma")) for step in steps]
             self.series[name] = Series.stacked("alpha, beta_uf", [pair], steps)
         self.chance = self.trained[RANDOM.name].chance

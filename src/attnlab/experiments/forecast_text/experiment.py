@@ -19,6 +19,7 @@ from attnlab.families.texts.problem import evaluated
 from attnlab.families.texts.reading import corpus_of
 from attnlab.families.texts.spec import LabelledTextSpec
 from attnlab.lab.claims import Preset
+from attnlab.lab.corpus_runs import best_step, curve_of, steps_of
 from attnlab.lab.experiment import Figures, Order, Table
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import low_high, over_examples
@@ -240,8 +241,8 @@ class Tried:
                 "variant": self.variant.name,
                 "reference": reference.id,
                 "comparison": comparison.id,
-                "accuracy": float(shared.curve_of(reference).max()),
-                "alpha_step": shared.best_step(reference),
+                "accuracy": float(curve_of(reference).max()),
+                "alpha_step": best_step(reference),
                 "beta_step": self.series.steps[best[pair]],
                 "excess": float(curve[pair, best[pair]] - self.chance.mean()),
                 "wrong_labels": self.wrong[pair],
@@ -260,7 +261,7 @@ def try_variant(variant: Variant, runs: shared.TextRuns) -> Tried:
         # Where nothing is shuffled all pairs have the same texts and labels.
         measured.append(measured[0] if measured and not variant.shuffled else rivals.measure_texts(altered))
         wrong.append(float((altered.train.labels != runs.corpus.train.labels).double().mean()))
-        steps, alpha = shared.steps_of(comparison), runs.field(reference, shared.best_step(reference), "valid", "alpha")
+        steps, alpha = steps_of(comparison), runs.field(reference, best_step(reference), "valid", "alpha")
         curves.append([compared(alpha, runs.field(comparison, step, "valid", "gamma")) for step in steps])
         ended = runs.field(reference, steps[-1], "valid", "alpha")
         last.append(top_agreement(ended, runs.field(comparison, steps[-1], "valid", "gamma")).expected)

@@ -27,7 +27,7 @@ from attnlab.lab.experiment import Experiment, Figures, Table, by_preset, claim
 from attnlab.lab.outcomes import Runs, mean
 from attnlab.lab.rules import between
 from attnlab.models.proxy import Optimiser
-from attnlab.pages.charts import COLOURS, SIZE, curves, headed, inline, panels
+from attnlab.pages.charts import COLOURS, INK, SIZE, curves, inline, panels
 from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.theory.initial_derivative import proxy_table
 
@@ -57,6 +57,7 @@ class InitDerivative(Experiment):
     name = "init-derivative"
     title = "What the bag-of-words proxy learns first"
     source = "P3 4.1, 4.2, A.2"
+    trains = False
 
     # --- measures
 
@@ -267,6 +268,7 @@ def figures(errors: Table, rankings: Table) -> Figures:
     base = alt.Chart(inline(errors)).encode(x=alt.X("size:Q", title="d", scale=log), color=colour)
     axis = alt.Y("distance:Q", title="distance to 2(C - row mean)", scale=log)
     error = alt.layer(base.mark_point(filled=True).encode(y=axis), base.mark_line(strokeWidth=1).encode(y="expected:Q"))
+    title = "Logits' derivative (points) and what is expected (lines)"
     rows = [{**row, "step": row["step"] + 1, "run": f"{row['optimiser']} {row['seed']}"} for row in rankings]
     scale = alt.Scale(domain=[-0.2, 1])
     lines = curves(
@@ -274,6 +276,6 @@ def figures(errors: Table, rankings: Table) -> Figures:
     )
     lines = lines.encode(x=alt.X("step:Q", title="updates + 1", scale=log))
     return {
-        "error": headed(error, "Logits' derivative (points) and what is expected (lines)", **SIZE),
+        "error": error.properties(title=alt.TitleParams(title, anchor="start", color=INK), **SIZE),
         "rankings": panels(rows, column="corpus", layer=lines, title="How well C predicts θ's ranking"),
     }

@@ -8,10 +8,14 @@ In labelled texts no position is right by itself. There a text's right position 
 is largest at its evaluation of highest validation accuracy. So each field is measured against its own end, by one rule,
 and both get there in every run; which of them had settled earlier is the question. How often the probe is already at
 attention's end, and attention at the probe's, is kept beside it.
+
+In sentence pairs the right position is the one that IBM Model 1 finds. Many output words have no one word that they
+translate, so that neither field need ever be there in half of the cases: both are asked for the same lower share.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import log
 from typing import Literal, get_args
 
@@ -19,8 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from attnlab.data.bitext import Bitext, PieceSplit
+from attnlab.data.pieces import END
 from attnlab.families.texts.problem import relative_entropy
 from attnlab.families.texts.reading import stored_field
+from attnlab.families.translation import pieces
+from attnlab.families.translation.problem import evaluated
+from attnlab.families.translation.task import BitextSpec
 from attnlab.fields import ScoreField, first_largest
 from attnlab.lab.experiment import Table
 from attnlab.lab.outcomes import Outcome
@@ -42,6 +51,7 @@ TOP_ONE = 1e-3
 """A share of positions so small that of any text it is one position."""
 COLUMNS: dict[Field, str] = {"probe": "gamma", "attention": "alpha"}
 """The fields as runs on texts keep them."""
+PAIR_COLUMNS: Mapping[Field, str] = {"probe": "log_beta", "attention": "alpha"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +60,8 @@ class Course:
 
     ``top``: the share of cases in which the right position is the field's largest; ``mean``: its mean value there;
     ``entropy``: as a share of the largest one, of the probe divided by its sum over positions. ``accuracy``: the
-    network's. ``chance``: what ``top`` is for a field at random.
+    network's. ``chance``: what ``top`` is for a field at random. ``level``: the share of the cases at which a field has
+    got there.
     """
 
     setting: str
@@ -62,10 +73,11 @@ class Course:
     entropy: ByField
     accuracy: Floats
     chance: float
+    level: float = HALF
 
     def reached(self, field: Field) -> int | None:
-        """The first evaluation at which the right position is the largest in at least half of the cases."""
-        return self._first(self.top[field] >= HALF)
+        """The first evaluation at which the right position is the largest in so many of the cases."""
+        return self._first(self.top[field] >= self.level)
 
     def half_height(self, field: Field) -> int | None:
         """The first evaluation at which the mean value at the right position is half way from its start to its highest;
@@ -151,6 +163,56 @@ def course_of(outcome: Outcome, top: ByField, mean: ByField, entropy: ByField, c
     return Course(outcome.setting, outcome.seed, outcome.run.id, steps, top, mean, entropy, accuracy, chance)
 
 
+# --- sentence pairs
+
+
+def pair_course(outcome: Outcome, rows: NDArray[np.int64] | None = None) -> Course:
+    """The course of a translator's run against IBM Model 1, over output words other than end marks.
+
+    ``rows``: some of these words only, by their number among all. The level is half way from chance to the lower of the
+    shares that the two fields reach at their best, so both get there and the order alone says something.
+    """
+    pairs = evaluated_pairs(outcome)
+    right = ibm1_of(outcome)
+    words = np.flatnonzero(pieces.sentence_pairs(*pairs).target != END) if rows is None else rows
+    right = right.select(words)
+    places = first_largest(right.values, right.offsets[:-1])
+    top, mean, entropy = ({field: np.empty(len(outcome.run.rows)) for field in FIELDS} for _ in range(3))
+    for at, row in enumerate(outcome.run.rows):
+        assert outcome.run.run is not None
+        table = outcome.run.run.fields(int(row["step"]))
+        for field, column in PAIR_COLUMNS.items():
+            stored = stored_field(table, "valid", column).select(words)
+            now = stored if field == "attention" else ScoreField(np.exp(stored.values), stored.offsets)
+            top[field][at] = same_top(right, stored)
+            mean[field][at] = now.values[places].mean()
+            entropy[field][at] = relative_entropy(now if field == "attention" else shared_out(now))
+    chance = float((1 / right.lengths).mean())
+    highest = min(float(values.max()) for values in top.values())
+    return replace(course_of(outcome, top, mean, entropy, chance), level=chance + (highest - chance) / 2)
+
+
+def evaluated_pairs(outcome: Outcome) -> tuple[PieceSplit, Bitext]:
+    """The validation pairs that a run's evaluations read, and their corpus."""
+    assert outcome.spec is not None
+    assert isinstance(outcome.spec.task, BitextSpec)
+    bitext = pieces.bitext_of(outcome.spec.task.corpus)
+    return evaluated(bitext, outcome.spec.evaluation_batch)["valid"], bitext
+
+
+def ibm1_of(outcome: Outcome) -> ScoreField:
+    """Trans(y_t | x_l) of those pairs by IBM Model 1; the same for all runs on a corpus, so worked out once."""
+    assert outcome.spec is not None
+    assert isinstance(outcome.spec.task, BitextSpec)
+    return _ibm1(outcome.spec.task.corpus, outcome.spec.evaluation_batch)
+
+
+@lru_cache(maxsize=4)
+def _ibm1(corpus: str, pairs: int) -> ScoreField:
+    bitext = pieces.bitext_of(corpus)
+    return pieces.ibm1_field(bitext, evaluated(bitext, pairs)["valid"])
+
+
 # --- texts
 
 
@@ -211,9 +273,13 @@ def same_top(end: ScoreField, now: ScoreField) -> float:
 
 def relevance(gamma: ScoreField) -> ScoreField:
     """beta divided by its sum over a text's positions, from its log-odds."""
-    beta = expit(gamma.values)
-    sums = np.add.reduceat(beta, gamma.offsets[:-1])
-    return ScoreField(beta / np.repeat(sums, gamma.lengths), gamma.offsets)
+    return shared_out(ScoreField(expit(gamma.values), gamma.offsets))
+
+
+def shared_out(beta: ScoreField) -> ScoreField:
+    """beta divided by its sum over positions."""
+    sums = np.add.reduceat(beta.values, beta.offsets[:-1])
+    return ScoreField(beta.values / np.repeat(sums, beta.lengths), beta.offsets)
 
 
 def fields_at(outcome: Outcome, step: int) -> dict[Field, ScoreField]:

@@ -14,8 +14,9 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.experiments.texts.corpora import SIZES, TextExperiment, TextRuns, over_texts, steps_of
+from attnlab.experiments.texts.corpora import SIZES, TextExperiment, TextRuns, over_texts
 from attnlab.lab.claims import Part
+from attnlab.lab.corpus_runs import steps_of
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import Estimate, between, low_high, over_examples

@@ -1,7 +1,7 @@
 """Optimal attention (P3 A.1): the attention of least loss, and where it does not follow the largest beta.
 
 The paper's three-word example, two outputs, and random logits of several sizes. What is measured of a set of logits
-(`predictions`) does not know where they come from.
+(`predictions`) does not know where they come from. And a trained translator's, on Multi30k (`real`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+import numpy as np
 import torch
 from torch import Tensor
 
-from attnlab.lab.claims import Part, Verdict
-from attnlab.lab.experiment import Experiment, Figures, Table, by_preset, claim
+from attnlab.errors import UsageError
+from attnlab.experiments.bitexts.corpora import PairRuns, Role, bitexts_at_hand, pair_run_row, pair_setting
+from attnlab.experiments.optimal_attention.real import agreement_rows, bleu_row, nothing_row, optimum_of
+from attnlab.lab.claims import Part, Preset, Verdict
+from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
 from attnlab.lab.outcomes import Runs
-from attnlab.lab.rules import low_high
+from attnlab.lab.rules import Estimate, as_good_as, far_exceeds, low_high, lower
 from attnlab.pages.charts import COLOURS, SIZE, headed, inline
 from attnlab.probes.optimal_attention import attention_loss, lexical_beta, lexical_log_odds, optimal_attention
 from attnlab.seeds import torch_generator
@@ -36,6 +40,14 @@ SCALES = (0.3, 1.0, 3.0, 10.0)
 """Standard deviation of random logits."""
 LENGTHS = (3, 10, 30)
 CHUNK = 500
+ROW = "multi30k"
+ROLES: tuple[Role, ...] = ("reference", "linear")
+SENTENCES: dict[Preset, int] = {"quick": 0, "reduced": 100, "paper": 500}
+"""Validation sentences whose words' optimal attention is found."""
+MARGIN = 1.0
+"""BLEU by which a read-out may differ and still be as good."""
+RARELY, SELDOM = 0.05, 0.5
+"""Rarely, by our margin; and what nobody would call rarely any more."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +70,20 @@ class OptimalAttentionExperiment(Experiment):
     name = "optimal-attention"
     title = "Does the best attention follow the largest beta?"
     source = "P3 A.1"
+    trains = False
 
-    def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained)
-        """The optimum of the paper's example, and rates over random logits of every size."""
+    def settings_at(self, preset: Preset) -> list[Setting]:
+        """The translators of both read-outs, where Multi30k is there."""
+        if not SENTENCES[preset] or not translates():
+            return []
+        return [pair_setting(ROW, role, preset) for role in ROLES]
+
+    def measure(self, runs: Runs) -> None:
+        """The optimum of the paper's example, rates over random logits of every size, and a translator's."""
         preset = self.order.preset
+        self.real = None
+        if runs:
+            self.real = measure_translator(PairRuns(ROW, preset, runs), SENTENCES[preset])
         self.example = example_logits()
         self.optimum = optimal_attention(self.example.gamma, self.example.gold, tolerance=TOLERANCE)
         self.beta = lexical_beta(self.example.gamma, self.example.gold)[0]
@@ -76,26 +98,39 @@ class OptimalAttentionExperiment(Experiment):
     def seeds(self) -> dict[str, list[int]]:
         return {"random logits": [0]}
 
-    @claim("attention-optimum-example")
+    @claim("attention-optimum-example", reads=("example",))
     def nothing_to_the_largest(self) -> Part:
         """The effect is the attention of the position of largest beta."""
-        weight, gap = float(self.optimum.alpha[0, self.beta.argmax()]), float(self.optimum.gap[0])
+        rows = self.record.rows("example")
+        weight, gap = max(rows, key=lambda row: row["beta"])["alpha_opt"], rows[0]["gap"]
         verdict: Verdict = "undecided" if gap > TOLERANCE else "holds" if weight < NOTHING else "fails"
-        alpha, beta = (
-            ", ".join(f"{value:.4f}" for value in one.tolist()) for one in (self.optimum.alpha[0], self.beta)
-        )
+        alpha, beta = (", ".join(f"{row[name]:.4f}" for row in rows) for name in ("alpha_opt", "beta"))
         detail = f"Optimal attention ({alpha}) where beta is ({beta}); gap {gap:.0e}."
         return Part("three words", verdict, weight, None, "one example", detail)
 
-    @claim("attention-optimum-real")
-    def follows_beta_on_multi30k(self) -> tuple[Part, ...]:
-        """No part yet: it needs a translation model with a linear read-out."""
-        return ()
+    @claim("attention-optimum-real", reads=("multi30k",))
+    def follows_beta_on_multi30k(self) -> Iterator[Part]:
+        """A(alpha_opt, beta), beta with the decoder's term as in the text."""
+        for row in self.record.rows("multi30k")[:1]:
+            yield far_exceeds("Multi30k", Estimate.of(row, runs=1), row["chance"])
 
-    @claim("linear-readout-as-good")
-    def linear_readout_translates(self) -> tuple[Part, ...]:
-        """No part yet, as above."""
-        return ()
+    @claim("linear-readout-as-good", reads=("bleu",))
+    def linear_readout_translates(self) -> Iterator[Part]:
+        """The difference in BLEU at equal updates, its interval over sentences."""
+        for row in self.record.rows("bleu"):
+            interval = None if row["low"] is None else (row["low"], row["high"])
+            detail = f"{row['linear']:.1f} BLEU against {row['main']:.1f}, within {row['up_to']} updates."
+            verdict = as_good_as(interval, MARGIN)
+            yield Part("Multi30k", verdict, row["difference"], interval, "examples", detail, runs=1)
+
+    @claim("optimum-rarely-empty", reads=("nothing",))
+    def rarely_nothing(self) -> Iterator[Part]:
+        """How often the position of largest beta gets next to nothing of the optimal attention."""
+        for row in self.record.rows("nothing"):
+            interval = None if row["low"] is None else (row["low"], row["high"])
+            detail = f"{row['value']:.1%} of {row['words']} output words."
+            name, value, verdict = "Multi30k", row["value"], lower(interval, RARELY)
+            yield Part(name, verdict, value, interval, "examples", detail, lower(interval, SELDOM), runs=1)
 
     # --- tables, figures, words
 
@@ -107,10 +142,15 @@ class OptimalAttentionExperiment(Experiment):
                 "alpha_opt": a,
                 "loss_alone": float(-torch.tensor(b).log()),
                 "loss": self.optimum.loss.item(),
+                "gap": self.optimum.gap.item(),
             }
             for k, (b, a) in enumerate(zip(self.beta.tolist(), self.optimum.alpha[0].tolist(), strict=True))
         ]
-        return {"example": example, "random": self.random}
+        return {"example": example, "random": self.random, **(self.real or {})}
+
+    def run_tables(self) -> dict[str, Table]:
+        """A line for each translator, where there are any."""
+        return {"runs": [pair_run_row(outcome) for outcome in self.runs.all()]} if self.runs else {}
 
     def figures(self) -> Figures:
         return {"random": rate_chart(self.random)}
@@ -126,7 +166,19 @@ class OptimalAttentionExperiment(Experiment):
             f"beta in {agreeing:.2%} of random draws. With more, the position of largest beta gets less than "
             f"{LITTLE:.0%} in {min(row['nothing'] for row in more):.1%} to {worst['nothing']:.1%} of random draws, "
             f"most often with {worst['outputs']} outputs, {worst['length']} positions and logits of scale "
-            f"{worst['scale']:g}."
+            f"{worst['scale']:g}.{self.on_multi30k()}"
+        )
+
+    def on_multi30k(self) -> str:
+        """What a trained translator's optimal attention is like, in words; empty without one."""
+        if self.real is None:
+            return ""
+        (main, context), (nothing,), (bleu,) = (self.real[name] for name in ("multi30k", "nothing", "bleu"))
+        return (
+            f" On Multi30k A(alpha_opt, beta) is {main['value']:.2f} ({context['value']:.2f} without the decoder's "
+            f"term; chance {main['chance']:.2f}, the paper's 0.53), and the position of largest beta gets less than "
+            f"{LITTLE:.0%} of it for {nothing['value']:.1%} of the output words. The linear read-out has "
+            f"{bleu['linear']:.1f} BLEU, the main network {bleu['main']:.1f}."
         )
 
     def notes(self) -> list[str]:
@@ -135,9 +187,33 @@ class OptimalAttentionExperiment(Experiment):
             f"Every optimum is found to a gap of {TOLERANCE:g}: its loss is at most that far above the least, and at "
             "most by that share of it.",
             "Random logits are independent normal numbers, unlike those of a trained model; they say what is possible.",
-            "Claims about Multi30k need a translation model and stay undecided here.",
+            "On Multi30k one linear and one main run of the same seed are compared at their best evaluations within "
+            f"the same number of updates; optima are those of {SENTENCES[preset]} validation sentences. Intervals are "
+            "over sentences."
+            if self.real is not None
+            else "Claims about Multi30k need its files and the preset reduced or paper; they stay open here.",
             f"{preset}: {DRAWS[preset]} draws for each number of outputs, scale and length.",
         ]
+
+
+# --- a trained translator
+
+
+def translates() -> bool:
+    """Whether Multi30k is in the data folder."""
+    try:
+        return bool(bitexts_at_hand([ROW]))
+    except UsageError:
+        return False
+
+
+def measure_translator(runs: PairRuns, sentences: int) -> dict[str, Table]:
+    """Tables of the linear network's optimal attention at its best evaluation, and of both networks' BLEU."""
+    (linear,) = runs.of("linear")
+    few = runs.texts["valid"].select(np.arange(min(sentences, len(runs.texts["valid"]))))
+    found = optimum_of(runs.model(linear), few, TOLERANCE)
+    nothing = [nothing_row(found, LITTLE)]
+    return {"multi30k": agreement_rows(found), "nothing": nothing, "bleu": [bleu_row(runs)]}
 
 
 # --- logits, and what is measured of them

@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, best_step, steps_of
+from attnlab.experiments.texts.corpora import TextExperiment, TextRuns
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import Part
+from attnlab.lab.corpus_runs import best_step, steps_of
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import TAU_LEAST, Estimate, exceeds, far_exceeds, low_high, missing, over_examples

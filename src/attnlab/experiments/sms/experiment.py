@@ -22,6 +22,7 @@ from attnlab.data.labelled_text import sizes
 from attnlab.experiments.texts import corpora as shared
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.corpus_runs import best_step, curve_of
 from attnlab.lab.experiment import Figures, Order, Table, by_preset, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import higher, in_words, low_high, missing
@@ -164,7 +165,7 @@ class Between:
             "of_the_way_to_1": (value - chance) / (1 - chance),
             "tau": mean_of_pairs(tau),
             **low_high(interval_over_pairs(tau), "tau_"),
-            "accuracy": float(np.mean([shared.curve_of(run).max() for run in runs])),
+            "accuracy": float(np.mean([curve_of(run).max() for run in runs])),
             "commonest_class": self.runs.majority,
             "median_length": size.median_length,
             "paper_median_length": paper.median_length,
@@ -216,7 +217,7 @@ class Between:
         what speaks against one speaks for no other in particular.
         """
         uniform, chance = self.runs.of("uniform")[0], self.runs.chances()
-        beta_uf = self.runs.field(uniform, shared.best_step(uniform), "valid", "gamma")
+        beta_uf = self.runs.field(uniform, best_step(uniform), "valid", "gamma")
         against = ScoreField(-beta_uf.values, beta_uf.offsets)
         table = []
         for seed, alpha in zip(self.seeds, self.alphas, strict=True):
@@ -240,7 +241,7 @@ class Between:
 def compare_seeds(runs: shared.TextRuns) -> Between:
     """Compare the attention of all seeds at their best evaluations."""
     outcomes = [outcome for role in ROLES for outcome in runs.outcomes(role)]
-    fields = [runs.field(one.run, shared.best_step(one.run), "valid", "alpha") for one in outcomes]
+    fields = [runs.field(one.run, best_step(one.run), "valid", "alpha") for one in outcomes]
     values, tau = np.ones((2, len(fields), len(fields), len(runs.texts["valid"])))
     for i, one in enumerate(fields):
         for j, other in enumerate(fields[:i]):

@@ -1,8 +1,7 @@
 """What the experiments on labelled texts share: the corpora, the runs on each, and what is read from these (P3 A.8).
 
-Roles of runs: the *reference* runs' attention is alpha; *comparison* runs are the same from other seeds; *uniform* runs
-have attention fixed at 1/L, and their probe is beta_uf; in *frozen* runs attention alone is trained, over a lexicon
-that stays as random as it began (A.6); the *proxy* sees bags of words (2.3).
+Beside the roles of `attnlab.lab.corpus_runs`: in *frozen* runs attention alone is trained, over a lexicon that stays as
+random as it began (A.6); the *proxy* sees bags of words (2.3).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import altair as alt
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from attnlab.data.batch import Bags
 from attnlab.data.corpora import data_folder, known_corpus
@@ -23,13 +23,13 @@ from attnlab.families.texts.problem import evaluated
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import Finding, Preset
+from attnlab.lab.corpus_runs import CorpusRuns, best_step
 from attnlab.lab.experiment import Experiment, Order, Setting, Table
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import Estimate
-from attnlab.measures.agreement import random_baseline, top_agreement
-from attnlab.measures.series import Series
 from attnlab.models.classifier import Classifier
 from attnlab.pages.charts import over_training
+from attnlab.probes.influence import influence
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.optimisers import AdamSpec
@@ -136,66 +136,26 @@ def corpora_at_hand(names: Sequence[str]) -> list[str]:
     return there
 
 
-class TextRuns:
-    """Finished runs on a corpus; fields are read when they are asked for and not kept: there are many."""
+class TextRuns(CorpusRuns):
+    """Finished runs on labelled texts: a field has a row for each text."""
 
     def __init__(self, corpus: str, preset: Preset, runs: Runs, label: str = "", texts: int | None = None) -> None:
-        self.name, self.corpus = corpus, reading.corpus_of(corpus)
-        self._runs, self._label, self._texts = runs, label or corpus, texts or SIZES[preset].texts
-        self._last: tuple[tuple[str, int], pa.Table] | None = None
-
-    def outcomes(self, role: Role) -> Sequence[Outcome]:
-        """The runs of a role and their seeds."""
-        return self._runs[f"{self._label} {role}"]
-
-    def of(self, role: Role) -> list[Trained]:
-        """The runs of a role, in the order of their seeds."""
-        return [outcome.run for outcome in self.outcomes(role)]
-
-    def seeds(self, role: Role) -> list[int]:
-        return [outcome.seed for outcome in self.outcomes(role)]
+        super().__init__(label or corpus, runs)
+        self.name, self.corpus, self._texts = corpus, reading.corpus_of(corpus), texts or SIZES[preset].texts
 
     @cached_property
     def texts(self) -> dict[str, Bags]:
         """The texts that fields are over, by split: ``valid`` and ``train``."""
         return evaluated(self.corpus, self._texts)
 
-    def field(self, run: Trained, step: int, split: str, name: str) -> ScoreField:
-        """``alpha`` or ``gamma`` of a classifier at an evaluation; the table read last is kept, as several follow."""
-        assert run.run is not None
-        if self._last is None or self._last[0] != (run.id, step):
-            self._last = (run.id, step), run.run.fields(step)
-        return reading.stored_field(self._last[1], split, name)
+    def stored(self, table: pa.Table, split: str, name: str) -> ScoreField:
+        return reading.stored_field(table, split, name)
 
-    def alphas(self, split: str = "valid") -> list[ScoreField]:
-        """The reference runs' attention at their best evaluations."""
-        return [self.field(run, best_step(run), split, "alpha") for run in self.of("reference")]
+    def lengths(self, split: str) -> NDArray[np.int64]:
+        return self.texts[split].lengths.numpy()
 
-    def follow(self, name: str, fixed: Sequence[ScoreField], role: Role, field: str, *, first: bool = True) -> Series:
-        """A(u, v(step)) of every field u in ``fixed`` and every run of a role, whose ``field`` is v, on the validation
-        texts; A(v(step), u) unless ``first``. Pairs are in the order of ``fixed``, then of the runs.
-        """
-        moving, texts = self.of(role), len(self.texts["valid"])
-        steps = steps_of(moving[0])
-        values = np.empty((len(fixed), len(moving), len(steps), texts))
-        for number, run in enumerate(moving):
-            for at, step in enumerate(steps):
-                v = self.field(run, step, "valid", field)
-                for other, u in enumerate(fixed):
-                    values[other, number, at] = (top_agreement(u, v) if first else top_agreement(v, u)).expected
-        return Series(name, steps, {"expected": values.reshape(-1, len(steps), texts)})
-
-    def pairs(self, role: Role) -> list[tuple[int, int]]:
-        """The seeds of every pair of a reference run and one of another role, in the order of `follow`."""
-        return [(one, other) for one in self.seeds("reference") for other in self.seeds(role)]
-
-    def rows(self, series: Series, role: Role) -> list[dict[str, Any]]:
-        """The curve of every such pair as rows of a table."""
-        return series.rows(series.name, [f"{one}, {other}" for one, other in self.pairs(role)])
-
-    def accuracy(self, role: Role, metric: str = "accuracy") -> float:
-        """The best accuracy of a role's runs, mean over them."""
-        return float(np.mean([curve_of(run, metric).max() for run in self.of(role)]))
+    def delta(self, run: Trained, step: int, split: str) -> ScoreField:
+        return influence(self.model(run, step), self.texts[split])
 
     def model(self, run: Trained, step: int | None = None) -> Classifier:
         """A run's network with its weights at a step, by default at the best evaluation: a reference run keeps them."""
@@ -222,39 +182,13 @@ class TextRuns:
         return reading.word_field(self.texts[split], self.word_scores())
 
     def beta_ibm(self, split: str) -> ScoreField:
-        """Trans(y | x_l) from the training texts' count table (P3 4.2); alpha_ibm orders positions in the same way."""
         counts = count_table(reading.labelled_pairs(self.corpus.train, self.corpus))
         return beta_ibm(counts, reading.labelled_pairs(self.texts[split], self.corpus))
 
-    def chances(self, split: str = "valid") -> Floats:
-        """The exact chance level of A in every text: (texts,)."""
-        return random_baseline(self.texts[split].lengths.numpy())
-
-    @property
-    def chance(self) -> float:
-        """Its mean over the validation texts."""
-        return float(self.chances().mean())
-
     @property
     def majority(self) -> float:
-        """The accuracy of always saying the commonest class, on the validation texts."""
         labels = self.texts["valid"].labels.numpy()
         return float(np.bincount(labels).max() / len(labels))
-
-
-def steps_of(run: Trained) -> tuple[int, ...]:
-    """The steps of a run's evaluations."""
-    return tuple(int(row["step"]) for row in run.rows)
-
-
-def best_step(run: Trained) -> int:
-    """The first evaluation of highest validation accuracy: where a reference run's attention is alpha."""
-    return int(max(run.rows, key=lambda row: row["accuracy"])["step"])
-
-
-def curve_of(run: Trained, metric: str = "accuracy") -> Floats:
-    """A metric at every evaluation: (steps,)."""
-    return np.array([row[metric] for row in run.rows], dtype=np.float64)
 
 
 # --- experiments
@@ -266,7 +200,7 @@ class TextExperiment(Experiment):
     ``roles``: the runs that it needs. ``left_out``: corpora that the paper leaves out of its tables (A.9): reported,
     and no part of a claim. For the page over all rows: ``lead``, the sentence below its title; ``main``, the table that
     is shown over all corpora; ``columns``, those of its columns that are, and their headings (none: all); ``shown``,
-    the tables for each corpus.
+    the tables for each corpus; ``answers_with``, the rows without which it gives no answer (none: all).
     """
 
     rows: ClassVar[tuple[str, ...]] = ROWS
@@ -276,6 +210,7 @@ class TextExperiment(Experiment):
     main: ClassVar[str] = ""
     columns: ClassVar[Mapping[str, str]] = {}
     shown: ClassVar[tuple[str, ...]] = ()
+    answers_with: ClassVar[tuple[str, ...]] = ()
 
     texts: TextRuns
 
@@ -288,7 +223,7 @@ class TextExperiment(Experiment):
             return ["sst"]
         return corpora_at_hand([name for name in ROWS if preset != "paper" or name not in LONG])
 
-    def settings_for(self, order: Order) -> Sequence[TextSetting]:
+    def settings_for(self, order: Order) -> Sequence[Setting]:
         """Its settings, references first: they are what everything is compared with."""
         return [text_setting(order.row, role, order.preset) for role in self.roles]
 

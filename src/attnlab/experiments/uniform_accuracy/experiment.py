@@ -12,11 +12,12 @@ import altair as alt
 import numpy as np
 
 from attnlab.data.labelled_text import load_corpus
-from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, TextSetting, best_step, text_setting
+from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, TextSetting, text_setting
 from attnlab.lab.claims import Part, Preset, Verdict
+from attnlab.lab.corpus_runs import best_step
 from attnlab.lab.experiment import Figures, Order, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs
-from attnlab.lab.rules import Interval, between, in_words, low_high, over_examples
+from attnlab.lab.rules import Estimate, Interval, between, in_words, low_high, over_examples
 from attnlab.measures.checkpoints import first_half
 from attnlab.pages.charts import SIZE, headed, hue, inline, rounded
 from attnlab.probes.texts import text_fields
@@ -31,7 +32,7 @@ Pair = Literal["reference", "uniform"]
 PAIR: tuple[Pair, Pair] = ("reference", "uniform")
 SEEDS = (20, 21, 22, 23, 24)
 LONG = "imdb"
-STEPS = by_preset({"": 250}, {"": 2000, LONG: 1000}, {"": 4000})
+STEPS = by_preset({"": 250}, {"": 1000}, {"": 4000})
 COUNT = by_preset({"": 1}, {"": 5, LONG: 2}, {"": 5, LONG: 2})
 TEXTS = by_preset({"": 500}, {"": 4000, LONG: 2000}, {"": 4000})
 EVERY = 250
@@ -140,22 +141,20 @@ class UniformAccuracy(TextExperiment):
 
     # --- rules
 
-    @claim("uniform-as-accurate")
-    def as_accurate(self) -> list[Part]:
+    @claim("uniform-as-accurate", reads=("differences",))
+    def as_accurate(self) -> Iterator[Part]:
         """A part for accuracy and one for the loss: all intervals within the margin; fails if one lies outside it."""
-        parts = []
-        for name, one in self.compared.items():
-            verdicts = {between(interval, -one.margin, one.margin) for interval in one.intervals if interval}
-            verdict: Verdict = "undecided"
-            if one.by_seed.size > 1:
-                verdict = "fails" if "fails" in verdicts else "holds" if verdicts == {"holds"} else "undecided"
+        for row in self.record.rows("differences"):
+            texts, seeds = (Estimate.of(row, "difference", before).interval for before in ("", "seeds_"))
+            verdicts = {between(interval, -row["margin"], row["margin"]) for interval in (texts, seeds) if interval}
+            verdict: Verdict = "fails" if "fails" in verdicts else "holds" if verdicts == {"holds"} else "undecided"
             detail = (
-                f"{name}: {one.uniform.mean():.3f} uniform, {one.learned.mean():.3f} learned; the difference lies in "
-                f"{in_words(one.over_texts)} over {one.learned.shape[1]} texts and {in_words(one.over_seeds)} over "
-                f"{len(one.by_seed)} seeds, the margin is {one.margin:.3f}."
+                f"{row['measure']}: {row['uniform']:.3f} uniform, {row['learned']:.3f} learned; the difference lies in "
+                f"{in_words(texts)} over {row['texts']} texts and {in_words(seeds)} over {row['seeds']} seeds, the "
+                f"margin is {row['margin']:.3f}."
             )
-            parts.append(Part(name, verdict, float(one.by_seed.mean()), one.over_texts, "examples", detail))
-        return parts
+            runs = int(row["seeds"])
+            yield Part(row["measure"], verdict, row["difference"], texts, "examples", detail, runs=runs)
 
     # --- tables, figures, words
 
@@ -223,10 +222,6 @@ class Difference:
     def over_seeds(self) -> Interval | None:
         """The interval over seeds."""
         return student_interval(self.by_seed)
-
-    @property
-    def intervals(self) -> tuple[Interval | None, ...]:
-        return self.over_texts, self.over_seeds
 
     def line(self) -> dict[str, Any]:
         """The figures in a table."""

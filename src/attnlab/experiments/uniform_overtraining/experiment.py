@@ -9,27 +9,31 @@ from typing import ClassVar
 
 import numpy as np
 
-from attnlab.experiments.texts.corpora import TextExperiment, curve_of
+from attnlab.experiments.bitexts.corpora import ROWS as PAIR_ROWS
+from attnlab.experiments.bitexts.rows import CorpusExperiment
 from attnlab.lab.claims import Part, verdict_of
+from attnlab.lab.corpus_runs import curve_of
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import exceeds, in_words, low_high, over_examples
 from attnlab.measures.checkpoints import first_half
-from attnlab.measures.series import Series
+from attnlab.measures.series import Groups, Series
 from attnlab.stats.bootstrap import Floats
 
-WHOLE = 4000
-"""Updates of the paper's runs: only at their end has a curve that still rises had its time to fall."""
+WHOLE, WHOLE_OF_PAIRS = 4000, 36_000
+"""Updates of the paper's runs, on labelled texts and on Multi30k: only at their end has a curve that still rises had
+its time to fall."""
 AGREEMENT = "A(alpha, beta_uf)"
 
 
-class UniformOvertraining(TextExperiment):
+class UniformOvertraining(CorpusExperiment):
     """The agreement of attention and a uniform run's lexicon, followed over its training, one corpus at a time."""
 
     name = "uniform-overtraining"
     title = "Attention and the lexicon of uniform training, as that training goes on"
     source = "P3 A.7"
     roles = ("reference", "uniform")
+    pair_roles = ("reference", "uniform")
     lead = (
         "How often the position that attention values most is among the top 5 % of the lexicon learned under uniform "
         "attention: at the start, at the peak (chosen on one half of the texts, read on the other) and at the end."
@@ -40,6 +44,11 @@ class UniformOvertraining(TextExperiment):
         for name in "start peak end peak_step last_step rise_low rise_high fall_low fall_high chance".split()  # noqa: SIM905
     }
     shown = ("pairs",)
+
+    @property
+    def whole(self) -> int:
+        """Updates of the paper's runs on this row's kind of corpus."""
+        return WHOLE_OF_PAIRS if self.order.row in PAIR_ROWS else WHOLE
 
     def measure(self, runs: Runs) -> None:
         super().measure(runs)
@@ -62,7 +71,7 @@ class UniformOvertraining(TextExperiment):
         if row["peak_step"] in (0, row["last_step"]):
             excess = self.found(row, "excess", "excess_")
             alone = exceeds(self.order.row, excess, 0, detail).verdict
-            wrong = (row["peak_step"] == 0 or row["last_step"] >= WHOLE) and alone == "holds"
+            wrong = (row["peak_step"] == 0 or row["last_step"] >= self.whole) and alone == "holds"
             verdict = "fails" if wrong else "undecided"
             detail += f" It exceeds the best other step, {row['other_step']}, by {in_words(excess.interval)}."
         return replace(parts[1], verdict=verdict, detail=detail + rise_said)
@@ -120,9 +129,10 @@ class UniformOvertraining(TextExperiment):
         peak, steps = self.peak, self.series.steps
         return (
             f"On {self.order.row} {AGREEMENT} is {peak.levels()} (the peak, step {steps[peak.place]} of {steps[-1]}, "
-            f"was chosen on one half of the texts and all is read on the other). It rises by {peak.rise.mean():.3f} "
-            f"({in_words(over_examples(peak.rise))}) and falls by {peak.fall.mean():.3f} "
-            f"({in_words(over_examples(peak.fall))}); intervals are 95 % over texts."
+            f"was chosen on one half of the {self.texts.examples} and all is read on the other). It rises by "
+            f"{peak.rise.mean():.3f} "
+            f"({in_words(over_examples(peak.rise, peak.groups))}) and falls by {peak.fall.mean():.3f} "
+            f"({in_words(over_examples(peak.fall, peak.groups))}); intervals are 95 % over examples."
         )
 
 
@@ -132,7 +142,8 @@ class Peak:
 
     ``place``: its place among the steps; ``other``: that of the best other step. ``start``, ``top``, ``end``,
     ``second`` (texts,): values at the first step, the peak, the last step and the best other step. ``rise`` and
-    ``fall`` (texts,): from the first step to the peak, and from there to the last step.
+    ``fall`` (texts,): from the first step to the peak, and from there to the last step. ``groups`` (texts,): which are
+    drawn together; None where each stands for itself.
     """
 
     place: int
@@ -143,6 +154,7 @@ class Peak:
     second: Floats
     rise: Floats
     fall: Floats
+    groups: Groups | None = None
 
     def row(self, steps: Sequence[int]) -> dict[str, float | None]:
         """What the rule decides from: levels, rise and fall, and what the peak is above the best other step."""
@@ -155,11 +167,11 @@ class Peak:
             "other_step": steps[self.other],
             "last_step": steps[-1],
             "rise": float(self.rise.mean()),
-            **low_high(over_examples(self.rise), "rise_"),
+            **low_high(over_examples(self.rise, self.groups), "rise_"),
             "fall": float(self.fall.mean()),
-            **low_high(over_examples(self.fall), "fall_"),
+            **low_high(over_examples(self.fall, self.groups), "fall_"),
             "excess": float(excess.mean()),
-            **low_high(over_examples(excess), "excess_"),
+            **low_high(over_examples(excess, self.groups), "excess_"),
         }
 
     def levels(self) -> str:
@@ -170,9 +182,10 @@ class Peak:
 def read_peak(series: Series) -> Peak:
     """The peak of the curve averaged over all pairs of runs."""
     values: Floats = series.values["expected"].mean(axis=0)  # (steps, texts)
-    half = first_half(values.shape[1])
+    half = first_half(values.shape[1], series.groups)
     order = values[:, half].mean(axis=1).argsort(kind="stable")[::-1]
     place, other = int(order[0]), int(order[1])
     read = values[:, ~half]
     start, top, end = read[0], read[place], read[-1]
-    return Peak(place, other, start, top, end, read[other], top - start, top - end)
+    groups = None if series.groups is None else series.groups[~half]
+    return Peak(place, other, start, top, end, read[other], top - start, top - end, groups)

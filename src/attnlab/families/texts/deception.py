@@ -31,13 +31,16 @@ class TwinSpec(Spec):
     """Q is trained to P's predictions and away from P's attention (slides): TVD(y_P, y_Q) - weight KL(alpha_P ||
     alpha_Q), the divergence bounded by ``floor``.
 
-    P is the network of the run with the id ``run`` at ``step``: the store that Q is trained into must have it.
+    P is the network of the run with the id ``run`` at ``step``: the store that Q is trained into must have it. Q starts
+    from ``original``: P's weights, but fresh ones where attention is decided, or all ``fresh``. The second takes many
+    more updates to come near P's predictions, since the TVD's gradient is as weak far from them as close by.
     """
 
     kind: Literal["twin"] = "twin"
     run: str
     step: Annotated[int, Field(ge=0)]
     weight: Weight
+    start: Literal["original", "fresh"] = "original"
     floor: Floor = 0.01
 
     @property
@@ -90,6 +93,13 @@ class Twin:
                 f"The weights of run {self.spec.run} do not fit its twin: both need the same model and texts."
             ) from None
         self._seen = {}
+
+    def begin(self, network: Classifier) -> None:
+        """Start Q: P's weights but for those that decide where to attend, unless it starts afresh."""
+        if self.spec.start == "original":
+            score = {name for name in network.state_dict() if name.startswith("score.")}
+            body = {name: value for name, value in self.original.state_dict().items() if name not in score}
+            network.load_state_dict(body, strict=False)
 
     def loss(self, seen: Classified, batch: TextBatch) -> Tensor:
         with torch.no_grad():

@@ -17,10 +17,11 @@ from attnlab.families.texts.deception import Twin, make_deception
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
 from attnlab.models.classifier import Classifier, log_probabilities
+from attnlab.models.flushed import FlushedLoss, flushed
 from attnlab.models.proxy import TextProxy
 from attnlab.models.trained import choose_trained
 from attnlab.probes.texts import text_fields
-from attnlab.protocols import Row, RunSettings
+from attnlab.protocols import Loss, Row, RunSettings
 
 SPLITS = ("valid", "train")
 """Whose fields an evaluation keeps: the validation texts', and those of as many training texts."""
@@ -79,13 +80,15 @@ class ClassifierProblem(TextProblem):
         """What this run's network is the twin of."""
         assert isinstance(self.deception, Twin)
         self.deception.take(weights)
+        self.deception.begin(self.model)
 
-    def loss(self, step: int) -> Tensor:
+    def loss(self, step: int) -> Loss:
         batch = padded(self.texts, self.rows(step)).to(self.device)
         self.model.train()
-        seen = self.model(batch.tokens, batch.lengths)
         if self.deception is not None:
-            return self.deception.loss(seen, batch)
+            with flushed():
+                return FlushedLoss(self.deception.loss(self.model(batch.tokens, batch.lengths), batch))
+        seen = self.model(batch.tokens, batch.lengths)
         loss: Tensor = functional.nll_loss(seen.log_probabilities, batch.labels)
         return loss
 

@@ -12,10 +12,11 @@ from attnlab.data.altered import remove_keywords, shuffle_labels
 from attnlab.data.corpora import data_folder
 from attnlab.data.labelled_text import Corpus, keep_corpus, kept_corpus, load_corpus, load_file
 from attnlab.data.own_file import parse_groups
+from attnlab.data.reading import absolute_name
 from attnlab.data.tokens import VocabularyRule
 from attnlab.data.vectors import read_vectors
 from attnlab.errors import UsageError
-from attnlab.files import absolute_name, as_path
+from attnlab.files import as_path
 from attnlab.models.classifier import Classifier, TextAttention, TextScore
 from attnlab.models.proxy import TextProxy
 from attnlab.models.recurrent import Cell

@@ -5,8 +5,9 @@ from typing import Any, Literal, Self
 
 from attnlab.data.altered_bitext import fewer_pairs, shuffle_targets
 from attnlab.data.bitext import LONGEST, PIECES, Bitext, keep_bitext, kept_bitext, load_bitext, load_bitext_files
+from attnlab.data.reading import absolute_name
 from attnlab.errors import UsageError
-from attnlab.files import absolute_name, as_path
+from attnlab.files import as_path
 from attnlab.records import Count, Record, Seed, Share, Spec
 
 

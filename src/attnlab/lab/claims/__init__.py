@@ -4,7 +4,7 @@
 A claim that nothing has been run for is not run; one whose evidence is not good enough is open.
 """
 
-from attnlab.lab.claims.decisions import LARGEST, OF_OURS, OUTCOMES, Decision, Outcome, decide, outcome_of
+from attnlab.lab.claims.decisions import LARGEST, OF_OURS, OUTCOMES, Decision, Outcome, decide, outcome_of, read_whole
 from attnlab.lab.claims.parts import (
     VERDICTS,
     Finding,
@@ -55,5 +55,6 @@ __all__ = [
     "outcome_of",
     "part_to_json",
     "read_claims",
+    "read_whole",
     "verdict_of",
 ]

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from pydantic import TypeAdapter, ValidationError
 
 from attnlab.errors import UsageError
-from attnlab.files import read_inside
+from attnlab.files import SEAL, fault_in_seal, read_inside
 from attnlab.lab.claims.parts import Finding, Part, Verdict, direction_of, first_mistake, part_to_json, verdict_of
 from attnlab.lab.claims.registry import PRESETS, Claim, Preset, Stance, departing, load_claims
 
@@ -241,9 +241,8 @@ def _named(row: str, parts: tuple[Part, ...]) -> tuple[Part, ...]:
 
 
 def _read_result(path: Path, experiment: str, preset: Preset) -> tuple[Finding, ...]:
-    data = read_inside(path.parent, path.name, LARGEST)
     try:
-        result = TypeAdapter(_Result).validate_json(data, strict=True)
+        result = TypeAdapter(_Result).validate_json(read_whole(path), strict=True)
     except ValidationError as error:
         raise UsageError(f"{path} is no whole result ({first_mistake(error)}); run the experiment again.") from None
     if (result.experiment, result.preset) != (experiment, preset):
@@ -253,3 +252,11 @@ def _read_result(path: Path, experiment: str, preset: Preset) -> tuple[Finding, 
         if finding.claim not in own:
             raise UsageError(f"{path} decides {finding.claim!r}; claims of {experiment} are {', '.join(own)}.")
     return result.claims
+
+
+def read_whole(path: Path) -> bytes:
+    """The bytes of a ``result.json``; one that is sealed, as those of before are not, and altered since is refused."""
+    data = read_inside(path.parent, path.name, LARGEST)
+    if (b'"seal"' in data or SEAL.encode() in data) and (wrong := fault_in_seal(data)):
+        raise UsageError(f"{path} {wrong}; run the experiment again.")
+    return data

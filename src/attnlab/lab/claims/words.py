@@ -6,8 +6,8 @@ from attnlab.lab.claims.decisions import OF_OURS, OUTCOMES, Decision, Outcome, o
 from attnlab.lab.claims.parts import Part, differing
 from attnlab.lab.claims.registry import Claim
 
-PAPERS = ("blog", "slides", "P1", "P2", "P3", "ours")
-"""Texts in the order in which they are counted; others come before ours."""
+PAPERS = ("blog", "slides", "P1", "P2", "P3", "others", "ours")
+"""Texts in the order in which they are counted: the five, those of neighbours, our own."""
 ONE_RUN = "One run: its interval is over texts alone."
 
 
@@ -52,8 +52,10 @@ def stands(claim: Claim, parts: Sequence[Part]) -> str:
 
 
 def told_earlier(claim: Claim) -> list[str]:
-    """What became of its earlier rules, each in a sentence."""
-    return [f"Until {one.date} its rule gave: {one.verdict}. {one.why}" for one in claim.earlier]
+    """What became of its earlier rules: verdict, date and reason, and the rule where it is no longer ours."""
+    said = [f"Until {one.date} its rule gave: {one.verdict}. {one.why}" for one in claim.earlier]
+    rules = [f" That rule: {one.rule.strip()}" if one.rule else "" for one in claim.earlier]
+    return [words + rule for words, rule in zip(said, rules, strict=True)]
 
 
 def counts(decisions: Iterable[Decision]) -> dict[Outcome, int]:
@@ -65,10 +67,8 @@ def counts(decisions: Iterable[Decision]) -> dict[Outcome, int]:
 def tally(decisions: Sequence[Decision]) -> list[dict[str, str | int]]:
     """A line for each paper, and one for our own: claims, each outcome, and how many of the first are weak."""
     papers = {decision.claim.paper for decision in decisions}
-    named = [name for name in PAPERS if name in papers and name != "ours"]
-    order = [*named, *sorted(papers - set(PAPERS)), *(["ours"] if "ours" in papers else [])]
     lines: list[dict[str, str | int]] = []
-    for paper in order:
+    for paper in [name for name in PAPERS if name in papers]:
         own = [decision for decision in decisions if decision.claim.paper == paper]
         lines.append({"paper": paper, "claims": len(own), "weakly": sum(one.weakly for one in own)})
         lines[-1] |= {str(outcome): n for outcome, n in counts(own).items()}

@@ -1,0 +1,147 @@
+"""Damage, swaps and crafted files in the run store, in results and in the cache.
+
+Promised: nothing wrong passes in silence. Either all comes out with the same bits as from whole files, or what is wrong
+is refused or repaired in words that name it; and ``store verify`` never exits with 0.
+"""
+
+import json
+import shutil
+import warnings
+from pathlib import Path
+
+from tests.campaign import damage
+from tests.campaign.cases import Case, Outcome
+from tests.campaign.crafted_others import crafted_cache, crafted_result
+from tests.campaign.damage import Damage, Harm
+from tests.campaign.nursery import HANG, Nursery
+from tests.campaign.template import LONG, REFERENCE, SHORT, SPECS, STOPPED
+from tests.campaign.uses import USES, command, content, digest
+
+from attnlab.errors import AttnlabError
+from attnlab.runs.loop import INEXACT, finished, train
+from attnlab.runs.store import RunStore
+
+ANYWHERE: tuple[Damage, ...] = (
+    damage.altered, damage.flipped, damage.replaced, damage.strange, damage.gone, damage.exchanged, damage.misplaced,
+)  # fmt: skip
+KINDS: dict[str, tuple[Damage, ...]] = {
+    "runs": (
+        *ANYWHERE, damage.linked, damage.added, damage.crafted_document, damage.crafted_state, damage.crafted_table,
+        damage.crafted_text,
+    ),
+    "results": (*ANYWHERE, damage.linked, crafted_result),
+    "cache": (*ANYWHERE, damage.linked, crafted_cache),
+}  # fmt: skip
+"""What is damaged, and how; a new kind of file or damage is one entry."""
+TURNS = ("runs", "runs", "results", "runs", "cache")
+"""Which is damaged by the first case, the second and so on, over and over."""
+
+
+def play(case: Case, folder: Path, template: Path, nursery: Nursery) -> Outcome:
+    """In a child: copy, damage, use, compare."""
+    place = folder / "place"
+    place.mkdir()
+    ended = nursery.call(f"{__name__}:attempt", case.seed, case.number, str(template), cwd=place)
+    if ended.code or ended.value is None:
+        told = "It hangs." if ended.code == HANG else f"Exit code {ended.code}: ...{ended.err[-900:]}"
+        return Outcome((ended.out.splitlines() or ["nothing was damaged yet"])[0], "not met", told)
+    return Outcome(*ended.value)
+
+
+def attempt(seed: str, number: int, template: str) -> tuple[str, str, str]:
+    """What was done, how it was met and what was wrong with that."""
+    random = Case("corruptions", seed, number).random
+    target = TURNS[number % len(TURNS)]
+    kinds = KINDS[target]
+    harm = None
+    while harm is None:
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(Path(template, target), target)
+        harm = kinds[number // len(TURNS) % len(kinds)](Path(target), random)
+        kinds = (random.choice(kinds),) if harm is None else kinds
+    print(harm.what, flush=True)
+    met, wrong = (store_used if target == "runs" else compared)(harm, Path(template))
+    return harm.what, f"{target}: {met}", wrong
+
+
+# --- the run store
+
+
+def store_used(harm: Harm, template: Path) -> tuple[str, str]:
+    """Verify, list, show, read, train on; all that is not refused is compared with the same from the template."""
+    code, said = command("store", "verify", "--store", "runs")
+    if code != 1 and not (code == 0 and harm.quiet):
+        return "not met", f"verify exits with {code}: {said[-300:]}"
+    if not harm.quiet and not names(said, harm):
+        return "not met", f"verify does not name it: {said[-500:]}"
+    hurt = [spec for spec in (*SPECS.values(), STOPPED) if any(spec.id in path.parts for path in harm.paths)]
+    for words in (["list"], ["list", "--json"], *(["show", spec.id] for spec in hurt)):
+        command("store", *words, "--store", "runs")
+    whole = json.loads(Path(template, REFERENCE).read_bytes())
+    told, refused = "", 0
+    for schedule in (SHORT, LONG):
+        for spec in (*SPECS.values(), STOPPED) if schedule == SHORT else hurt:
+            wanted = whole[f"{spec.id} {schedule.steps}"]
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    known = finished(spec, schedule, RunStore("runs"))
+                    if known is not None and digest(known.rows) != wanted["rows"]:
+                        return "not met", f"Rows of {spec.id} that differ are taken for finished."
+                    train(spec, schedule, RunStore("runs"))
+                    same = content(RunStore("runs").run(spec.id), schedule)
+                except AttnlabError as error:
+                    refused += 1
+                    same = None
+                    if not names(str(error), harm):
+                        return "not met", f"The refusal names another file: {error}"
+            told += " ".join(str(one.message) for one in caught)
+            if same is not None and (wrong := _differs(same, wanted, told, harm)):
+                return "not met", f"{spec.id} after {schedule.steps} steps: {wrong}"
+    if refused:
+        return "refused", ""
+    if not harm.quiet and not told and command("store", "verify", "--store", "runs")[0] == 0:
+        return "repaired", ""  # what verify had named
+    return ("repaired" if told else "as before"), ""
+
+
+def _differs(found: dict[str, object], wanted: dict[str, object], told: str, harm: Harm) -> str:
+    for name, value in wanted.items():
+        if found[name] == value:
+            continue
+        if name == "message" and found[name] == INEXACT and names(told, harm):
+            continue  # its environment is lost: marked, and said
+        return f"{name} differs in silence."
+    return ""
+
+
+# --- results and the cache
+
+
+def compared(harm: Harm, template: Path) -> tuple[str, str]:
+    """Each use of a folder comes out as from whole files, or is refused."""
+    folder = harm.paths[0].parts[0]
+    for path in template.iterdir():
+        if path.is_file():
+            shutil.copy(path, path.name)
+    whole = json.loads(Path(template, REFERENCE).read_bytes())
+    refused = 0
+    for name, use in USES[folder].items():
+        try:
+            if digest(use()) != whole[name]:
+                return "not met", f"{name} differs in silence."
+        except AttnlabError as error:
+            refused += 1
+            if not names(str(error), harm):
+                return "not met", f"{name}: the refusal names another file: {error}"
+    return ("refused" if refused else "as before or made again"), ""
+
+
+def names(said: str, harm: Harm) -> bool:
+    """Whether the words have one of the paths, in whole, or as a file of a run; of results also a folder's."""
+    if any(
+        str(path) in said or (path.name in said and len(path.parts) > 1 and path.parts[1] in said)
+        for path in harm.paths
+    ):
+        return True
+    return any(str(path.parent) in said for path in harm.paths if path.parts[0] == "results")

@@ -1,0 +1,71 @@
+"""A tenth of the campaign with a fixed seed, and what makes sure that nothing is left out of it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.campaign.cases import FIXED
+
+if not hasattr(os, "fork"):
+    pytest.skip("needs fork, pipes and signals: run it on Linux or macOS", allow_module_level=True)
+
+from tests.campaign.commands import TRAIN, USES, commands, words
+from tests.campaign.nursery import Nursery
+from tests.campaign.playing import LEAST, SIZES, played
+
+TENTH = {"inputs": 56, "corruptions": 60, "kills": 12}
+"""Cases of `make test`; those of kills have more than one each."""
+MORE = {"inputs": 160, "corruptions": 160, "kills": 36}
+"""Cases after these in `make test-more`."""
+
+
+def assert_met(part: str, numbers: range) -> None:
+    tally = played(part, FIXED, numbers)
+    assert not tally.failures, "\n\n".join(tally.failures)
+    assert tally.count >= len(numbers)
+
+
+@pytest.mark.parametrize("part", TENTH)
+def test_a_tenth_of_the_campaign(part: str) -> None:
+    assert_met(part, range(TENTH[part]))
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("part", MORE)
+def test_more_of_the_campaign(part: str, half: int) -> None:
+    start = TENTH[part] + half * MORE[part] // 2
+    assert_met(part, range(start, start + MORE[part] // 2))
+
+
+def test_a_whole_campaign_is_as_large_as_promised() -> None:
+    assert all(SIZES[part] >= LEAST[part] for part in ("inputs", "corruptions"))
+    assert 2 * SIZES["kills"] >= LEAST["kills"]  # one to three kills each; the campaign counts them
+
+
+# --- nothing is left out
+
+
+def test_every_command_has_hostile_inputs() -> None:
+    """A new command is added to USES in tests/campaign/commands.py, with words that are right."""
+    assert commands().keys() == USES.keys()
+
+
+def test_the_right_words_are_right(tmp_path: Path) -> None:
+    """Else what is hostile about the others would never be met."""
+    with Nursery() as nursery:
+        assert nursery.call("tests.campaign.template:build", str(tmp_path), cwd=tmp_path).code == 0
+        ids = json.loads((tmp_path / "ids.json").read_bytes())
+        for command, uses in USES.items():
+            for use in uses:
+                typed = words(command, {name: ids.get(word, [word])[0] for name, word in use.items()})
+                ended = nursery.call(
+                    "tests.campaign.inputs:typed",
+                    typed,
+                    cwd=tmp_path,
+                    environment={"ATTNLAB_CACHE": str(tmp_path / "cache")},
+                )
+                assert ended.code == (130 if command in TRAIN else 0), (typed, ended)
+                if "--json" in typed and command not in TRAIN:
+                    json.loads(ended.out)
