@@ -21,6 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnlab.auditing.audit import audit
     from attnlab.auditing.explain import explain
     from attnlab.auditing.translating import translate
     from attnlab.data.sentence_pairs import SentencePairs, read_pairs
@@ -49,7 +50,8 @@ _HOMES = {
     # training
     "train": "attnlab.runs.loop",
     "RunStore": "attnlab.runs.store",
-    # what a trained run says
+    # what a trained run says, and whether to believe it
+    "audit": "attnlab.auditing.audit",
     "explain": "attnlab.auditing.explain",
     "translate": "attnlab.auditing.translating",
     # what a model attends to, knows and depends on
@@ -81,6 +83,7 @@ __all__ = [
     "agreement",
     "align",
     "attention",
+    "audit",
     "claims",
     "explain",
     "forecast",

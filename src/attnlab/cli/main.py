@@ -11,7 +11,22 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer import Option
 
-from attnlab.cli import align, claims, data, demo, experiments, explain, forecast, report, run, store, train, translate
+from attnlab.cli import (
+    align,
+    audit,
+    claims,
+    data,
+    demo,
+    experiments,
+    explain,
+    forecast,
+    report,
+    run,
+    samples,
+    store,
+    train,
+    translate,
+)
 from attnlab.cli.options import Screen, settings
 from attnlab.errors import AttnlabError, UsageError
 
@@ -26,7 +41,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("forecast", rich_help_panel=DATA)(forecast.forecast)
+app.command("samples", rich_help_panel=DATA)(samples.samples)
 app.command("align", rich_help_panel=DATA)(align.align)
+app.command("audit", rich_help_panel=DATA)(audit.audit)
 app.command("train", rich_help_panel=DATA)(train.train)
 app.command("explain", rich_help_panel=DATA)(explain.explain)
 app.command("translate", rich_help_panel=DATA)(translate.translate)

@@ -40,7 +40,8 @@ class LabelledTexts:
     """``pairs``: the texts' words and their labels. ``left_out``: rows without words or label, counted from 1.
 
     ``unmapped``: rows with a label that the map does not name. ``path``: their file. ``texts``: as they were read.
-    ``cut``: what words are, where texts are written without spaces.
+    ``cut``: what words are, where texts are written without spaces. ``columns``: those of the texts and the labels;
+    ``groups``: the map from labels to classes, if there is one.
     """
 
     pairs: SentencePairs
@@ -49,6 +50,8 @@ class LabelledTexts:
     unmapped: tuple[int, ...] = ()
     texts: Sequence[str] | None = None
     cut: str = ""
+    columns: tuple[str, str] = ("text", "label")
+    groups: Mapping[str, str] | None = None
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -124,7 +127,8 @@ def read_texts(
         raise UsageError(f"{path} has no row with words in its text and a label.")
     left_out, unmapped = (tuple((np.flatnonzero(rows) + 1).tolist()) for rows in (~whole, whole & ~mapped))
     kept = [one for one, there in zip(written, used.tolist(), strict=True) if there]
-    return LabelledTexts(_paired(tokens, labels, used), left_out, path, unmapped, kept, cut)
+    pairs = _paired(tokens, labels, used)
+    return LabelledTexts(pairs, left_out, path, unmapped, kept, cut, (text, label), grouping)
 
 
 class _Characters(TokenRule):
