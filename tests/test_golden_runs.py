@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.news import write_news
-from tests.numbers import write_numbers
+from tests.number_pairs import write_numbers
 
 from attnlab.data.labelled_text import load_corpus
 from attnlab.families.copying.spec import (

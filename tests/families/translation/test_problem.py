@@ -9,7 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 import torch
-from tests.numbers import write_numbers
+from tests.number_pairs import write_numbers
 from tests.runs.killed import assert_same_bits
 from torch.nn import functional
 
