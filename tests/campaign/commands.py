@@ -57,6 +57,10 @@ USES: dict[str, list[Use]] = {
         {"file": "texts.csv", "out": "made", "store": "runs", "jobs": "1"},
         {"file": "texts.jsonl", "out": "made", "jobs": "1", "as_json": ""},
     ],
+    "samples": [
+        {"file": "texts.csv", "size": "8", "repeats": "2", "out": "made"},
+        {"file": "texts.jsonl", "as_json": ""},
+    ],
     "store list": [{"store": "runs", "as_json": ""}, {"store": "runs"}],
     "store show": [{"run_id": "RUN", "store": "runs"}, {"run_id": "RUN", "store": "runs", "as_json": ""}],
     "store verify": [{"store": "runs"}, {"store": "runs", "as_json": ""}],

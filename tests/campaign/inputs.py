@@ -109,13 +109,14 @@ def play(case: Case, folder: Path, template: Path, nursery: Nursery) -> Outcome:
 def typed(words: list[str]) -> None:
     """The command line in this process, in which training is interrupted as soon as it begins."""
     from attnlab.cli.main import main
+    from attnlab.measures import samples
     from attnlab.runs.engine import LocalEngine
     from attnlab.runs.loop import _Training
 
-    def interrupted(*_: Any) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    LocalEngine.run = _Training._update = interrupted
+    LocalEngine.run = _Training._update = samples.errors_of = interrupted
     sys.argv = ["attnlab", *words]
     main()
 
