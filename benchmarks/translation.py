@@ -85,6 +85,7 @@ def batches(bitext: Bitext) -> list[PairBatch]:
 
 
 def our_loss(network: Translator, batch: PairBatch, step: int | None = None) -> Tensor:
+    """The loss of a batch, with the dropout of ``step`` if it is given."""
     return network.loss(
         batch.source,
         batch.previous,

@@ -4,21 +4,21 @@ A command that is added to the app has to be added to `USES`, or a test fails; i
 """
 
 import inspect
+import json
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from random import Random
 from types import UnionType
 from typing import Any
 
 import typer
-from tests.campaign.template import explained_spec
 from typer.models import ArgumentInfo
 
 from attnlab.cli.main import app
 
-EXPLAINED = explained_spec().id
 Use = dict[str, str]
 """A parameter's name -> the word given for it; "" for a flag."""
 
@@ -46,8 +46,12 @@ USES: dict[str, list[Use]] = {
         {"file": "texts.jsonl", "steps": "5", "as_json": ""},
     ],
     "explain": [
-        {"store": "explained", "run": EXPLAINED, "sentence": "a fine day", "as_json": ""},
-        {"store": "explained", "run": EXPLAINED, "sentence": "a dull house", "out": "made.html"},
+        {"store": "explained", "run": "EXPLAINED", "sentence": "a fine day", "as_json": ""},
+        {"store": "explained", "run": "EXPLAINED", "sentence": "a dull house", "out": "made.html"},
+    ],
+    "translate": [
+        {"store": "explained", "run": "TRANSLATED", "file": "source.txt", "beam": "1", "as_json": ""},
+        {"store": "explained", "run": "TRANSLATED", "file": "source.txt", "beam": "1", "svg": "made.svg"},
     ],
     "audit": [
         {"file": "texts.csv", "out": "made", "store": "runs", "jobs": "1"},
@@ -58,10 +62,11 @@ USES: dict[str, list[Use]] = {
     "store verify": [{"store": "runs"}, {"store": "runs", "as_json": ""}],
     "store remove": [{"run_id": "RUN", "store": "runs", "yes": ""}],
 }
-"""By command: words that are right, on the files of the template. RUN stands for a run's id."""
+"""By command: words that are right, on the files of the template. RUN, EXPLAINED and TRANSLATED stand for ids of
+runs, which the template has in ``ids.json``."""
 TRAIN = {"demo", "run", "train", "audit"}
 """Those that would train for minutes: they are interrupted, as by Ctrl-C, as soon as they begin to."""
-OUTPUTS = {"out", "table_out"}
+OUTPUTS = {"out", "table_out", "svg"}
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,13 @@ class Parameter:
 def commands() -> dict[str, tuple[Parameter, ...]]:
     """The parameters of each command of the app, and of the app itself under ""."""
     return {" ".join(path): tuple(_parameters(function)) for path, function in _walk(app)}
+
+
+def right_use(command: str, random: Random, folder: Path) -> Use:
+    """One of a command's uses, with the template's ids."""
+    ids = json.loads((folder / "ids.json").read_bytes())
+    use = random.choice(USES[command])
+    return {name: random.choice(ids[word]) if word in ids else word for name, word in use.items()}
 
 
 def words(command: str, use: Use, more: list[str] | None = None) -> list[str]:

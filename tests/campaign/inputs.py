@@ -14,13 +14,11 @@ import sys
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from tests.campaign.cases import ROOT, Case, Outcome, patience
-from tests.campaign.commands import OUTPUTS, TRAIN, USES, commands, words
+from tests.campaign.commands import OUTPUTS, TRAIN, USES, commands, right_use, words
 from tests.campaign.nursery import HANG, Ended, Nursery
-from tests.campaign.template import SPECS
 from tests.campaign.values import STREAMS, SURROUNDINGS, VALUES
 
 CODES = {0, 1, 2, 130}
@@ -57,7 +55,7 @@ def draw(case: Case, folder: Path) -> Attempt:
     random, names = case.random, list(USES)
     command = names[case.number % len(names)]
     parameters = {parameter.name: parameter for parameter in (*commands()[command], *commands()[""])}
-    use = {name: _run(random) if value == "RUN" else value for name, value in random.choice(USES[command]).items()}
+    use = right_use(command, random, folder)
     hostile: dict[str, str] = {}
     more: list[str] = []
     for _ in range(random.choice([1, 1, 1, 2])):
@@ -232,7 +230,3 @@ def _touched(attempt: Attempt, before: dict[str, str], after: dict[str, str]) ->
             continue
         return f"{name} was changed or is gone."
     return ""
-
-
-def _run(random: Random) -> str:
-    return random.choice(list(SPECS.values())).id

@@ -22,8 +22,8 @@ from typing import Any, NoReturn
 
 from tests.campaign.cases import ROOT, patience
 
-MEMORY = 12 * 2**30
-"""Bytes of address space that a case may take; importing PyTorch alone takes some."""
+MEMORY = 8 * 2**30
+"""Bytes that a case may take; a machine should survive what it does."""
 HANG = -1000
 """The exit code of a child that had to be killed because it was not done in time."""
 
@@ -145,7 +145,7 @@ def _become(request: dict[str, Any], folder: Path) -> NoReturn:
     code = 1
     try:
         os.setsid()
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         os.environ.update(request["environment"])
         for number, name in ((1, request["out"] or folder / "out"), (2, folder / "err")):
             os.dup2(os.open(name, os.O_WRONLY | os.O_APPEND), number)

@@ -8,7 +8,6 @@ import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from tests.campaign.cases import ROOT
 from tests.runs.conftest import small_spec
@@ -19,6 +18,8 @@ from attnlab.data.labelled_text import load_file
 from attnlab.data.sentence_pairs import read_pairs
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
 from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
+from attnlab.families.translation.spec import TranslatorSpec
+from attnlab.families.translation.task import BitextFiles, BitextSpec
 from attnlab.lab.result import write_document
 from attnlab.runs.loop import Interrupted, train
 from attnlab.runs.schedule import Schedule
@@ -69,16 +70,22 @@ def build(folder: str) -> None:
     for name in ("texts.csv", "others.csv"):
         load_file(Path(name))
     load_bitext_files("source.txt", "target.txt", pieces=PIECES)
-    train(explained_spec(), Schedule.every(5, steps=5), RunStore("explained"))
+    ids = {"RUN": [spec.id for spec in SPECS.values()]}
+    for name, spec in {"EXPLAINED": explained_spec(), "TRANSLATED": translated_spec()}.items():
+        ids[name] = [train(spec, Schedule.every(5, steps=5), RunStore("explained")).id]
+    Path("ids.json").write_text(json.dumps(ids))
 
 
 def explained_spec() -> RunSpec:
     """A classifier of the template's texts."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "texts.csv")
-        file.write_text(csv_text())
-        model = ClassifierSpec(embedding_size=8, hidden=4)
-        return RunSpec(task=LabelledTextSpec.of_file(file), model=model, batch=4, init_seed=0, data_seed=0)
+    task = LabelledTextSpec.of_file(Path("texts.csv"))
+    return RunSpec(task=task, model=ClassifierSpec(embedding_size=8, hidden=4), batch=4, init_seed=0, data_seed=0)
+
+
+def translated_spec() -> RunSpec:
+    """A translator of the template's sentence pairs."""
+    task = BitextSpec.of("pairs", files=BitextFiles.of("source.txt", "target.txt"), pieces=PIECES)
+    return RunSpec(task=task, model=TranslatorSpec(hidden=8), batch=4, init_seed=0, data_seed=0)
 
 
 def csv_text() -> str:

@@ -13,7 +13,6 @@ if not hasattr(os, "fork"):
 from tests.campaign.commands import TRAIN, USES, commands, words
 from tests.campaign.nursery import Nursery
 from tests.campaign.playing import LEAST, SIZES, played
-from tests.campaign.template import SPECS
 
 TENTH = {"inputs": 56, "corruptions": 60, "kills": 12}
 """Cases of `make test`; those of kills have more than one each."""
@@ -57,11 +56,10 @@ def test_the_right_words_are_right(tmp_path: Path) -> None:
     """Else what is hostile about the others would never be met."""
     with Nursery() as nursery:
         assert nursery.call("tests.campaign.template:build", str(tmp_path), cwd=tmp_path).code == 0
+        ids = json.loads((tmp_path / "ids.json").read_bytes())
         for command, uses in USES.items():
             for use in uses:
-                typed = words(
-                    command, {name: SPECS["with Adam"].id if word == "RUN" else word for name, word in use.items()}
-                )
+                typed = words(command, {name: ids.get(word, [word])[0] for name, word in use.items()})
                 ended = nursery.call(
                     "tests.campaign.inputs:typed",
                     typed,

@@ -317,7 +317,7 @@ def test_each_claim_is_decided_by_the_agreements_it_speaks_of():
     assert made.influence_follows_lexicon().effect == pytest.approx(levels["A(delta, beta_uf)"])
     on_train = [part.effect - levels[part.name] for part in made.on_training_texts()]
     assert on_train == pytest.approx([0.2] * len(COLUMNS))
-    assert made.with_bleu() == []
+    assert list(made.with_bleu()) == []
 
 
 def agreements(agree, accuracy, level):

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
-from attnlab.experiments.deceptive.compared import Compared, Read, seeds_apart
+from attnlab.experiments.deceptive.compared import Compared, Read, beside_public, seeds_apart, without_a_word
 from attnlab.experiments.deceptive.experiment import WEIGHTS, Deceptive, twin_name
 from attnlab.experiments.deceptive_copying.experiment import DeceptiveCopying, off
 from attnlab.experiments.uniform_accuracy.experiment import Difference, UniformAccuracy
@@ -66,7 +67,8 @@ def read(rng, texts=30, sample=(1, 4, 7), sharp=1.0):
     p = rng.uniform(0.05, 0.95, texts)
     logs = np.log(np.stack([p, 1 - p], 1))
     loo = ScoreField.from_rows([rng.normal(size=6) for _ in sample])
-    return Read(TextFields(alpha, alpha, logs, 0.0, 0.0), logs.argmax(1) == 0, loo)
+    delta = ScoreField.from_rows([rng.normal(size=6) for _ in sample])
+    return Read(TextFields(alpha, alpha, logs, 0.0, 0.0), logs.argmax(1) == 0, loo, delta)
 
 
 def test_a_network_beside_itself_and_beside_others():
@@ -88,6 +90,20 @@ def test_a_network_beside_itself_and_beside_others():
     assert other.accuracy == pytest.approx(np.mean([one.right.mean() for one in own]))
     assert seeds_apart(standard)["tvd"] > 0
     assert seeds_apart(standard[:1]) is None
+
+
+def test_leave_one_out_by_magnitude_is_how_far_the_prediction_moves():
+    one, sample = read(np.random.default_rng(3)), np.array([1, 4, 7])
+    got = without_a_word(one, sample)
+    for k, text in enumerate(sample):
+        p = np.exp(one.fields.log_probabilities[text, 0])  # the right class is 0 throughout
+        for place, loo in enumerate(one.loo.row(k)):
+            without = 1 / (1 + np.exp(-(np.log(p / (1 - p)) - loo)))
+            assert got.row(k)[place] == pytest.approx(abs(p - without), abs=1e-9)
+    table = beside_public("sst", [one], sample)
+    assert [line["jain_wallace"] for line in table] == [0.35, 0.29]
+    taus = [kendalltau(one.fields.alpha.row(text), np.abs(one.delta.row(k)))[0] for k, text in enumerate(sample)]
+    assert table[0]["tau_magnitude"] == pytest.approx(np.mean(taus))
 
 
 def chooser(lost, moved):

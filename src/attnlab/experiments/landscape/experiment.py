@@ -226,6 +226,7 @@ class Place:
     way: str = "descent"
     tau0: float = 10.0
     ridge: float = 1e-3
+    noise: float = 0.3
 
     @property
     def name(self) -> str:
@@ -254,7 +255,7 @@ class Place:
             "ridge": self.ridge,
             "steps": "newton" if self.way == "descent" else "saddle",
         }
-        teacher = self.scene.teacher.model_copy(update={"samples": self.n, "tau0": self.tau0})
+        teacher = self.scene.teacher.model_copy(update={"samples": self.n, "tau0": self.tau0, "noise": self.noise})
 
         def spec(seed: int) -> RunSpec:
             return RunSpec(

@@ -169,18 +169,20 @@ class SampleComplexity(CellExperiment):
         ]
 
 
-def error_curves(rows: Table, level: float, x_title: str = "samples n") -> alt.TopLevelMixin:
-    """Mean error against n by student, a panel for each task, both axes in logarithms; the level asked for dashed."""
+def error_curves(rows: Table, level: float | None = None) -> alt.TopLevelMixin:
+    """Mean error against n by student, a panel for each task, both axes in logarithms; a level asked for dashed."""
     order = list(dict.fromkeys(row["task"] for row in rows))
     base = alt.Chart().encode(
-        x=alt.X("n:Q", title=x_title, scale=alt.Scale(type="log")), color=hue("student", columns=4)
+        x=alt.X("n:Q", title="samples n", scale=alt.Scale(type="log")), color=hue("student", columns=4)
     )
     y = alt.Y("error:Q", title="test error", scale=alt.Scale(type="log"))
     lines = base.mark_line(point=True, strokeWidth=1.5).encode(y=y, tooltip=["student:N", "n:Q", rounded("error")])
     bands = base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q"), y2="high:Q")
-    mark = alt.Chart().mark_rule(strokeDash=[4, 3], color=INK).encode(y=alt.datum(level))
+    layers = [bands, lines]
+    if level is not None:
+        layers.append(alt.Chart().mark_rule(strokeDash=[4, 3], color=INK).encode(y=alt.datum(level)))
     chart: alt.TopLevelMixin = (
-        alt.layer(bands, lines, mark, data=inline(rows))
+        alt.layer(*layers, data=inline(rows))
         .properties(width=230, height=190)
         .facet(facet=alt.Facet("task:N", title=None, sort=order), columns=3)
         .properties(title=titled("Test error against the sample size"))

@@ -28,6 +28,7 @@ from attnlab.measures.curvature import (
 )
 from attnlab.models.self_attention import SelfAttention, attend, mean_word, vec
 from attnlab.protocols import Row, RunSettings
+from attnlab.seeds import numpy_generator
 
 STATIONARY = 1e-6
 """Norm of the gradient below which a network has arrived."""
@@ -113,7 +114,7 @@ class NewtonProblem(StudentProblem):
     def derivatives(self, rows: Tensor, which: Tensor, *, hessian: bool, exact: bool = True) -> Derivatives:
         """Of the squared error and the ridge: see `_of_error`."""
         of = self._of_error(rows, which, hessian=hessian, exact=exact)
-        own = self._used(rows)
+        own = self.in_use(rows)
         loss, gradient = of.loss + self.ridge * own.square().sum(1) / 2, of.gradient + self.ridge * own
         if of.hessian is not None:
             of.hessian.diagonal(dim1=1, dim2=2).add_(self.ridge)
@@ -177,6 +178,15 @@ class NewtonProblem(StudentProblem):
             r.square().mean().unsqueeze(0) / 2, (r @ jacobian / n).unsqueeze(0), (jacobian.T @ jacobian / n)[None]
         )
 
+    @torch.no_grad()
+    def disturbed(self, noise: float) -> Tensor:
+        """(together,) the test error when every input number gets noise of this standard deviation."""
+        test = self.data.test
+        drawn = numpy_generator(self.spec.data_seed, "disturbed").standard_normal(tuple(test.x.shape))
+        x = test.x + noise * torch.from_numpy(drawn)
+        outputs = self.model(x).squeeze(-1)
+        return (outputs - test.y).square().mean(1) / self.data.spread
+
     # --- steps
 
     def loss(self, step: int) -> StepFrom:  # type: ignore[override]
@@ -215,7 +225,7 @@ class NewtonProblem(StudentProblem):
         for _ in range(TRIES):
             shrunk = along[left] / (curvature[left] + damping[which[left], None])
             trial = -(vectors[left] @ shrunk.unsqueeze(-1)).squeeze(-1)
-            there = self.derivatives(rows[left] + self._full(trial), which[left], hessian=False)
+            there = self.derivatives(rows[left] + self.full(trial), which[left], hessian=False)
             gain, expected = before[left] - height(there, seeking), (shrunk * along[left]).sum(1) / 2
             down, good = gain > 0, gain > expected / 2
             steps[left[down]] = trial[down]
@@ -225,16 +235,16 @@ class NewtonProblem(StudentProblem):
             if not len(left):
                 break
         damping.clamp_(1e-14, 1e8)
-        return self._full(steps)
+        return self.full(steps)
 
-    def _used(self, rows: Tensor) -> Tensor:
+    def in_use(self, rows: Tensor) -> Tensor:
         """Parameters (some, P) without those of features shut out."""
         if self.attends or len(self.used) * self.named["w1"].shape[2] == self.sizes["w1"]:
             return rows
         named = self.unflatten(rows)
         return torch.cat([named["w1"][:, self.used].flatten(1), named["w2"].flatten(1)], 1)
 
-    def _full(self, steps: Tensor) -> Tensor:
+    def full(self, steps: Tensor) -> Tensor:
         """Steps of the features in use among zeros for those shut out."""
         if self.attends or len(self.used) * self.named["w1"].shape[2] == self.sizes["w1"]:
             return steps

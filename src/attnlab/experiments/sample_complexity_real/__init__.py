@@ -1,0 +1,1 @@
+"""Sample complexity on real data."""
