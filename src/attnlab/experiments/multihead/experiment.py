@@ -15,7 +15,7 @@ import numpy as np
 
 from attnlab.experiments.multihead import heads
 from attnlab.experiments.multihead.heads import DATA_SEEDS, RELEASED, SAMPLES, SCALES, Group, Start, Variant, several
-from attnlab.families.copying.success import WITHIN, first_learned
+from attnlab.families.copying.success import WITHIN
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, median, rate_of, rates_in_words
@@ -186,8 +186,8 @@ class Multihead(Experiment):
         pairs = [(group.name, *pair) for group in self.groups for pair in group.outcomes.items() if pair[1]]
         return {
             "success": [success_row(*pair) for pair in pairs],
-            "failures": [row for group in self.groups for row in failure_rows(group)],
-            "heads": [head_row(group.name, start) for group in self.groups for start in group.starts],
+            "failures": [row for group in self.groups for row in heads.failure_rows(group)],
+            "heads": [heads.head_row(group.name, start) for group in self.groups for start in group.starts],
             "accuracies": [accuracy_row(group) for group in self.groups],
             "pruning": self.pruning,
         }
@@ -294,32 +294,6 @@ def success_row(variant: str, setting: str, outcomes: Sequence[Outcome]) -> dict
     steps, n = learned_steps(outcomes), len(outcomes)
     row = {"variant": variant, "setting": setting, "runs": n, "learned": len(steps)}
     return {**row, **rate_of(len(steps), n), "median_step": median(steps)}
-
-
-def failure_rows(group: Group) -> list[dict[str, Any]]:
-    """Failures of networks with K random heads against the fitted law q^K."""
-    law = group.law
-    if law is None:
-        return []
-    rows = []
-    for k, (failed, n) in group.failures.items():
-        row = {"variant": group.name, "heads": k, "runs": n, "failed": failed, **rate_of(failed, n)}
-        fitted = {"fitted": law.q**k, "fitted_low": law.interval[0] ** k, "fitted_high": law.interval[1] ** k}
-        rows.append({**row, **fitted, "goodness": law.goodness})
-    return rows
-
-
-def head_row(variant: str, start: Start) -> dict[str, Any]:
-    """What is known of one start; a label counts where the start was trained on all three data seeds."""
-    labels = (start.label, start.released_label) if start.confirmed else (None, None)
-    row: dict[str, Any] = {"variant": variant, "head": start.head, "confirmed": start.confirmed}
-    row |= {"label": labels[0], "released_label": labels[1]}
-    for seed in DATA_SEEDS:
-        run = start.runs.get(seed)
-        row[f"step_{seed}"] = run and first_learned(run.rows)
-        row[f"last_accuracy_{seed}"] = run and run.rows[-1]["accuracy"]
-        row[f"run_{seed}"] = run and run.id
-    return row
 
 
 def in_words(group: Group, success: Table, pruning: Table) -> Iterator[str]:

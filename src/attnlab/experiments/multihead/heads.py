@@ -15,7 +15,7 @@ from attnlab.families.copying.success import EVERY, LEARNED, WITHIN, first_learn
 from attnlab.families.registry import build_problem
 from attnlab.lab.copying import task_of
 from attnlab.lab.experiment import Order, by_preset
-from attnlab.lab.outcomes import Outcome
+from attnlab.lab.outcomes import Outcome, rate_of
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -312,3 +312,32 @@ def prune_run(outcome: Outcome) -> Pruned | None:
     network.load_state_dict(weights)
     purposes = ("choosing", "measuring")
     return prune(network, *(task.batch(SEQUENCES, numpy_generator(spec.data_seed, "pruning", one)) for one in purposes))
+
+
+# --- rows of tables
+
+
+def failure_rows(group: Group) -> list[dict[str, Any]]:
+    """Failures of networks with K random heads against the fitted law q^K."""
+    law = group.law
+    if law is None:
+        return []
+    rows = []
+    for k, (failed, n) in group.failures.items():
+        row = {"variant": group.name, "heads": k, "runs": n, "failed": failed, **rate_of(failed, n)}
+        fitted = {"fitted": law.q**k, "fitted_low": law.interval[0] ** k, "fitted_high": law.interval[1] ** k}
+        rows.append({**row, **fitted, "goodness": law.goodness})
+    return rows
+
+
+def head_row(variant: str, start: Start) -> dict[str, Any]:
+    """What is known of one start; a label counts where the start was trained on all three data seeds."""
+    labels = (start.label, start.released_label) if start.confirmed else (None, None)
+    row: dict[str, Any] = {"variant": variant, "head": start.head, "confirmed": start.confirmed}
+    row |= {"label": labels[0], "released_label": labels[1]}
+    for seed in DATA_SEEDS:
+        run = start.runs.get(seed)
+        row[f"step_{seed}"] = run and first_learned(run.rows)
+        row[f"last_accuracy_{seed}"] = run and run.rows[-1]["accuracy"]
+        row[f"run_{seed}"] = run and run.id
+    return row
