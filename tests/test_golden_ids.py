@@ -20,9 +20,16 @@ GOLDEN = Path(__file__).parent / "golden" / "run_ids.json"
 RESULTS = Path(__file__).parents[1] / "results"
 PRESETS = ("quick", "reduced", "paper")
 
-FOLDERS = {"amazon": "amazon_blitzer", "sms": "sms_spam"}
+FOLDERS = {
+    "amazon": "amazon_blitzer",
+    "sms": "sms_spam",
+    "iwslt14": "iwslt14_deen",
+    "libreoffice": "libreoffice_help",
+    "europarl": "alignment_gold",
+    "hansards": "hansards_enfr",
+}
 """The data folders of corpora that have another name."""
-NEEDS = {"knowledge-first": ["sst"]}
+NEEDS = {"knowledge-first": ["multi30k", "sst"], "optimal-attention": ["multi30k"]}
 """Experiments that leave runs out where a corpus is missing, so that its files decide their plan."""
 
 OLDER_NUMERICS = dict.fromkeys(("topic-ablation", "topic-capacity", "topic-query", "topic-sst", "topic-words"), 1)
@@ -119,6 +126,9 @@ def _needs(name, jobs):
     for job in jobs:
         if job.spec.task.kind == "text":
             folders.add(FOLDERS.get(job.spec.task.corpus, job.spec.task.corpus))
+        if job.spec.task.kind == "translation":
+            corpus = job.spec.task.corpus.partition("/")[0]
+            folders |= {FOLDERS.get(corpus, corpus), *(["alignment_gold"] if corpus == "hansards" else [])}
         if getattr(job.spec.model, "vectors", None) is not None:
             folders.add("glove")
     return sorted(folders)
