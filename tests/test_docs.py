@@ -16,7 +16,7 @@ FOLDERS = ROOT / "src" / "attnlab" / "experiments"
 WRITTEN = sorted({*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *FOLDERS.glob("*/README.md")} - {ROOT / "CHANGELOG.md"})
 PAGES = sorted(DOCS.glob("*.md"))
 TESTED_ELSEWHERE = {"align.md", "extend.md"}  # tests/cli/test_align.py, tests/lab/test_own.py
-NEWER = ["security.md", "parallel-corpus.md"]
+NEWER = ["security.md", "parallel-corpus.md", "differs.md"]
 """Pages added since the others had their 12,500 words: each has 600 of its own."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -176,6 +176,19 @@ def test_every_claim_is_one_line_of_the_page_on_claims(hook):
         assert f"| {decision.words} |" in line
         for name in decision.claim.experiments:
             assert (f"[{name}](experiments/{name}.md)" in line) == (name in list(EXPERIMENTS)), name
+
+
+def test_what_differs_is_told_with_its_rule_number_and_reason(hook):
+    lines = built(hook, "differs.md", text_of(DOCS / "differs.md")).splitlines()
+    told = {line.split("**")[1]: line for line in lines if line.startswith("| **")}
+    known = {one.id: one for one in claims(ROOT / "results") if one.claim.by != "ours"}
+    assert set(told) == {id for id, one in known.items() if one.weakly or one.outcome in ("differs", "open")}
+    for id, line in told.items():
+        one = known[id]
+        for words in (one.words, one.claim.statement, one.claim.direction, one.claim.authors, one.claim.reason):
+            assert " ".join(words.split()).replace("|", r"\|") in line, id
+        assert one.claim.reason, f"{id} does not say why"
+        assert one.effect is not None
 
 
 def test_a_page_of_an_experiment_has_its_own_claims_alone(hook):

@@ -24,7 +24,7 @@ FOLDERS = ROOT / "src" / "attnlab" / "experiments"
 FIGURE = re.compile(r"\((?:\.\./)+(results/[\w./-]+\.svg)\)")
 README = re.compile(r"\((?:\.\./)+(?:src/attnlab/experiments/)?(\w+)/README\.md")
 PAGE = re.compile(r"\((?:\.\./)+docs/")
-CLAIMS, SETTINGS = "<!-- claims -->", "<!-- settings -->"
+CLAIMS, SETTINGS, DIFFERS = "<!-- claims -->", "<!-- settings -->", "<!-- differs -->"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -54,6 +54,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         name = Path(page.file.src_uri).stem if up else ""
         own = [one for one in decisions() if name in one.claim.experiments]
         markdown = markdown.replace(CLAIMS, claims_table(own) if name else all_claims())
+    if DIFFERS in markdown:
+        markdown = markdown.replace(DIFFERS, differs_table())
     if SETTINGS in markdown:
         markdown = markdown.replace(SETTINGS, settings_table(EXPERIMENTS[Path(page.file.src_uri).stem]))
     markdown = FIGURE.sub(lambda match: f"({up}{_place(match[1])})", markdown)
@@ -95,6 +97,21 @@ def all_claims() -> str:
         links = [f"[{name}](experiments/{name}.md)" if name in built else name for name in one.claim.experiments]
         rows.append((f"**{one.id}**: {one.claim.statement}", one.words, ", ".join(links)))
     return f"{len(decisions())} claims. {in_a_sentence(decisions())}\n\n{_table(rows)}"
+
+
+def differs_table() -> str:
+    """Every claim of a paper that did not come out as it says, with all that a critical reader asks for."""
+    rows = [("claim", "outcome", "rule in the text's words", "ours", "authors", "why")]
+    for one in decisions():
+        claim = one.claim
+        if claim.by != "ours" and (one.weakly or one.outcome in ("differs", "open")):
+            part = f", {one.deciding.name}" if one.deciding else ""
+            ours = effect_in_words(one.effect, one.interval, one.unit) + part
+            said = f"**{one.id}**: {claim.statement} ({claim.source})"
+            rows.append(
+                (said, one.words, claim.direction, ours, claim.authors or "none", claim.reason or "unexplained")
+            )
+    return _table([tuple(" ".join(cell.split()) for cell in row) for row in rows])
 
 
 def settings_table(experiment: Experiment) -> str:

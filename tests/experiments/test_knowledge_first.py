@@ -21,6 +21,7 @@ from attnlab.experiments.knowledge_first.experiment import (
     TEXTS,
     KnowledgeFirst,
     before,
+    seed_row,
 )
 from attnlab.experiments.knowledge_first.stages import (
     Course,
@@ -170,7 +171,7 @@ def test_one_setting_that_goes_the_other_way_refutes_the_whole():
 def test_parts_say_what_was_left_out_and_what_did_not_get_there():
     group = [course(PERMUTED, seed, attention=NEVER) for seed in range(6)]
     group += [course(PERMUTED, seed, probe=NEVER, attention=NEVER) for seed in range(6, 10)]
-    part = before(PERMUTED.name, group)
+    part = before(PERMUTED.name, [seed_row(one) for one in group])
     assert (part.verdict, part.effect) == ("holds", 14)
     assert "over 6 of 10 seeds" in part.detail
     assert "In 6 of these the attention does not and counts at the last evaluation." in part.detail

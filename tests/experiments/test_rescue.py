@@ -27,7 +27,7 @@ from attnlab.families.copying.starts import (
 )
 from attnlab.families.registry import build_problem
 from attnlab.lab.claims import load_claims
-from attnlab.lab.experiment import Order
+from attnlab.lab.experiment import Order, Record
 from attnlab.runs.loop import Trained
 from attnlab.runs.spec import RunSpec
 
@@ -200,7 +200,8 @@ def test_fresh_attention_is_compared_with_a_fresh_start_at_the_same_step():
 
 def verdicts(world):
     story = Rescue()
-    story.order, story.learned, story.fresh = Order("paper"), world, against_fresh_start(world)
+    rows = [{"remedy": name, "step": 60 if done else None} for name, group in world.items() for done in group]
+    story.order, story.record = Order("paper"), Record({"starts": rows}, {})
     return {finding.claim: finding.verdict for finding in story.findings()}
 
 
@@ -212,6 +213,14 @@ def test_verdicts_where_the_claims_are_true_false_or_open():
     assert set(verdicts(alike).values()) - {"holds"} == {"undecided"}
     few = verdicts(world_of(n=19, fresh=9, later=9, warm_start=19, fewer=19, heads=19))
     assert set(few.values()) == {"undecided"}
+
+
+def test_starts_that_learn_after_200_updates_do_not_count():
+    story = Rescue()
+    steps = {IBM_OWN: 210, FRESH_START: 200}
+    rows = [{"remedy": name, "step": step} for name, step in steps.items()]
+    story.order, story.record = Order("paper"), Record({"starts": rows}, {})
+    assert story.rescued() == {IBM_OWN: [False], FRESH_START: [True]}
 
 
 def test_it_decides_every_claim_of_the_registry_that_names_it():

@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,11 @@ from attnlab.lab.claims import (
     claim,
     decide,
     load_claims,
+    outcome_of,
     read_claims,
     verdict_of,
 )
+from attnlab.lab.claims.words import effect_in_words, preset_in_words
 from attnlab.lab.registry import EXPERIMENTS
 
 LAB = Path(attnlab.lab.__file__).parent
@@ -153,6 +156,7 @@ parts = st.builds(
     Part,
     name=st.text(),
     verdict=st.sampled_from(VERDICTS),
+    runs=st.none() | st.integers(0, 9),
     effect=st.none() | finite,
     interval=st.none() | st.tuples(finite, finite).map(lambda ends: (min(ends), max(ends))),
     over=st.text(),
@@ -189,6 +193,102 @@ def test_part_needs_finite_numbers(effect: float) -> None:
         part(effect=effect)
     with pytest.raises(UsageError, match="finite"):
         part(interval=(0.0, effect))
+
+
+# Outcomes
+
+
+def answered(direction: Any, verdict: Any) -> Part:
+    return Part("all", verdict, 1.0, None, "seeds", "so", direction=direction)
+
+
+@pytest.mark.parametrize(
+    ("direction", "verdict", "affirmed", "rejected"),
+    [
+        ("holds", "holds", ("as the paper says", False), ("differs", False)),
+        ("holds", "undecided", ("as the paper says", True), ("differs", False)),
+        ("holds", "fails", ("as the paper says", True), ("as the paper says", True)),
+        ("undecided", "undecided", ("open", False), ("open", False)),
+        ("undecided", "fails", ("open", False), ("as the paper says", True)),
+        ("fails", "fails", ("differs", False), ("as the paper says", False)),
+    ],
+)
+def test_the_outcome_follows_from_stance_direction_and_margin(
+    direction: Any, verdict: Any, affirmed: Any, rejected: Any
+) -> None:
+    parts = [answered(direction, verdict)]
+    assert outcome_of("affirms", parts) == outcome_of("suggests", parts) == affirmed
+    assert outcome_of("rejects", parts) == rejected
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_without_a_margin_of_ours_nothing_is_weak(verdict: Any) -> None:
+    outcome, weakly = outcome_of("affirms", [part(verdict=verdict)])
+    assert not weakly
+    assert outcome == {"holds": "as the paper says", "fails": "differs", "undecided": "open"}[verdict]
+    assert outcome_of("affirms", []) == ("not run", False)
+
+
+@given(st.lists(st.sampled_from(["holds", "undecided", "fails"]), min_size=1), st.data())
+def test_what_is_incomplete_is_never_as_the_paper_says_and_differs_all_the_same(directions: Any, data: Any) -> None:
+    weaker = {"holds": VERDICTS, "undecided": ("undecided", "fails"), "fails": ("fails",)}
+    parts = [answered(one, data.draw(st.sampled_from(weaker[one]))) for one in directions]
+    whole, _ = outcome_of("affirms", parts)
+    partial, _ = outcome_of("affirms", parts, complete=False)
+    assert partial == ("open" if whole == "as the paper says" else whole)
+
+
+def test_a_part_cannot_hold_with_a_margin_and_not_in_its_direction() -> None:
+    with pytest.raises(UsageError, match="that cannot be"):
+        answered("undecided", "holds")
+
+
+def test_a_claim_that_awaits_a_row_stays_open_without_it(tmp_path: Path) -> None:
+    id = "uniform-rises-then-falls"
+    write(tmp_path, "uniform-overtraining/paper/sst", {id: [part("sst")]})
+    assert (decided(tmp_path, id).outcome, decided(tmp_path, id).missing) == ("open", ("multi30k",))
+    write(tmp_path, "uniform-overtraining/paper/multi30k_de", {id: [part("multi30k_de")]})
+    assert (decided(tmp_path, id).outcome, decided(tmp_path, id).missing) == ("as the paper says", ())
+
+
+def test_ours_hold_or_fail_and_a_paper_s_agree_or_differ(tmp_path: Path) -> None:
+    write(tmp_path, "symmetry/paper", {"one-word-left-out": [part()], "contrast-slope": [part(verdict="fails")]})
+    write(tmp_path, "locality/paper", {"probe-purely-local": [part(verdict="fails")]})
+    assert decided(tmp_path, "one-word-left-out").words == "holds"
+    assert decided(tmp_path, "contrast-slope").words == "fails"
+    assert decided(tmp_path, "probe-purely-local").words == "as the paper says"
+    assert preset_in_words(decided(tmp_path, "one-word-left-out")) == "full"
+
+
+def test_what_the_preset_paper_leaves_out_is_told(tmp_path: Path) -> None:
+    id = "attention-shapes-lexicon"
+    write(tmp_path, "agreement/paper/ag_news", {id: [part("A")]})
+    told = decided(tmp_path, id)
+    assert told.departs == ("ag_news: 23 % of the training texts, random embeddings",)
+    assert preset_in_words(told) == "paper*"
+    shutil.rmtree(tmp_path / "agreement")
+    write(tmp_path, "agreement/reduced/ag_news", {id: [part("A")]})
+    assert decided(tmp_path, id).departs == ()  # a result at another preset says itself what it shortened
+
+
+@pytest.mark.parametrize(
+    ("effect", "interval", "unit", "words"),
+    [
+        (0.425, (0.285, 0.578), "% of seeds", "42.5 % of seeds [28.5, 57.8]"),
+        (-0.0025, None, "points", "-0.25 points"),
+        (1676.09, (1498.1, 1849.9), "updates", "1676 updates [1498, 1850]"),
+        (0.0299, (0.0241, 0.036), "tau", "0.0299 tau [0.0241, 0.036]"),
+        (2.4795e-14, None, "", "2.48e-14"),
+        (None, None, "updates", ""),
+    ],
+)
+def test_effects_are_told_with_their_units(effect: Any, interval: Any, unit: str, words: str) -> None:
+    assert effect_in_words(effect, interval, unit) == words
+
+
+def test_a_part_has_the_unit_of_its_kind() -> None:
+    known = claim("attention-is-saliency")
+    assert (known.unit_of("sst: A(alpha, loo)"), known.unit_of("sst: tau(alpha, loo)")) == ("% of texts", "tau")
 
 
 # Decisions

@@ -4,6 +4,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
+from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 from typer import Exit, Option
@@ -38,7 +40,10 @@ def claims(
     else:
         console = Screen()
         console.print(_tally(decisions))
-        console.print(table(decisions) if long else Text("\n").join(map(line, decisions)), soft_wrap=not long)
+        if long:
+            console.print(at_length(decisions))
+        else:
+            console.print(Text("\n").join(map(line, decisions)), soft_wrap=True)
         console.print(f"Results from {results}. *: not all of the paper's own settings. More: attnlab claims --long")
 
 
@@ -80,33 +85,25 @@ def _tally(decisions: list[Decision]) -> Table:
     return drawn
 
 
-def table(decisions: list[Decision]) -> Table:
+def at_length(decisions: list[Decision]) -> Group:
     """The decisions at length, grouped by experiment in the order of the registry."""
-    drawn = Table("outcome", "effect [95 %]", "preset", "claim", box=None, pad_edge=False)
     order = list(dict.fromkeys(decision.experiment for decision in decisions))
     grouped = groupby(sorted(decisions, key=lambda d: order.index(d.experiment)), key=lambda d: d.experiment)
+    drawn: list[RenderableType] = []
     for name, group in grouped:
-        drawn.add_row("", "", "", Text(name, style="bold underline"))
+        drawn.append(Text(f"\n{name}", style="bold underline"))
         for decision in group:
-            claim = decision.claim
-            drawn.add_row(
-                Text(decision.words, style=_COLOURS[decision.outcome]),
-                Text(effect_in_words(decision.effect, decision.interval, decision.unit)),
-                Text(preset_in_words(decision), no_wrap=True),
-                Text.assemble(
-                    (decision.id, "bold"), f"\n{claim.statement} ({claim.source})", ("\n".join(told(decision)), "dim")
-                ),
-            )
-    return drawn
+            drawn += [line(decision), Padding(Text("\n".join(told(decision)), style="dim"), (0, 0, 0, 2))]
+    return Group(*drawn)
 
 
 def told(decision: Decision) -> list[str]:
     """What else there is to know of a claim, a line each: where it was decided, by which rules, and how before."""
     claim, rows = decision.claim, ", ".join(decision.rows)
-    stance = {"affirms": "", "rejects": "The paper rejects it.", "suggests": "The paper suggests it."}[claim.stance]
+    stance = {"affirms": "", "rejects": " The paper rejects it.", "suggests": " The paper suggests it."}[claim.stance]
     lines = [
-        "",
-        stance,
+        f"{claim.statement} ({claim.source}).{stance}",
+        f"Outcome: {decision.words}.",
         f"Decided on {rows}." if rows else "",
         f"{differing(decision.parts).capitalize()}." if differing(decision.parts) else "",
         f"Not run: {', '.join(decision.missing)}." if decision.missing else "",
@@ -118,7 +115,7 @@ def told(decision: Decision) -> list[str]:
         f"Why: {claim.reason}" if claim.reason else "",
         *told_earlier(claim),
     ]
-    return lines[:1] + [one for one in lines if one]
+    return [" ".join(one.split()) for one in lines if one]
 
 
 def _check(results: Path, experiment: str | None, as_json: bool) -> None:

@@ -1,7 +1,8 @@
 """``attnlab claims --check``: decide every claim again from what its results keep, and compare.
 
-A rule that reads tables alone is applied to the tables as they are written. A result that needed no training is worked
-out again. What neither can give is listed with the reason.
+A rule that reads tables alone is applied to the tables as they are written; one that reads what its runs measured, to
+the curves that the result keeps of them. A result that needed no training is worked out again. What none of these can
+give is listed with the reason.
 """
 
 import math
@@ -15,8 +16,10 @@ from altair.utils.schemapi import debug_mode
 
 from attnlab.lab.claims import PRESETS, Finding, Part
 from attnlab.lab.experiment import Experiment, Order, Record
+from attnlab.lab.recall import runs_of
 from attnlab.lab.registry import CLASSES, EXPERIMENTS
 from attnlab.lab.result import read_result, read_table
+from attnlab.runs.loop import Trained, measured
 
 NEAR = 1e-6
 """Relative: other processors add in another order."""
@@ -57,10 +60,12 @@ def _check(experiment: Experiment, folder: Path, compute: bool) -> Iterator[Chec
     if not experiment.trains and not compute:
         yield from (Checked(place, finding.claim, None, "it was not to be worked out") for finding in kept)
         return
-    written = experiment.retold(order, written_record(folder, document)) if experiment.trains else None
-    story = written or worked_out(experiment, order)
+    story = experiment.retold(order, written_record(folder, document))
+    measured_again = remeasured(experiment, order, folder)
     for finding in kept:
-        if experiment.trains and not getattr(experiment.rules()[finding.claim], "reads", ()):
+        if measured_again is not None:
+            story = measured_again
+        elif not getattr(experiment.rules()[finding.claim], "reads", ()):
             yield Checked(place, finding.claim, None, experiment.not_kept or "its rule reads more than tables")
             continue
         try:
@@ -72,10 +77,23 @@ def _check(experiment: Experiment, folder: Path, compute: bool) -> Iterator[Chec
         yield Checked(place, finding.claim, not differences, "; ".join(differences))
 
 
-def worked_out(experiment: Experiment, order: Order) -> Experiment:
-    """An experiment without runs, measured again."""
+def remeasured(experiment: Experiment, order: Order, folder: Path) -> Experiment | None:
+    """An experiment that has no runs, or reads no more of them than curves keep, measured again; else None."""
+    if experiment.trains and not experiment.recalls:
+        return None
+    rows = runs_of(folder) if experiment.trains else {}
+    done: dict[str, Trained] = {}
+    while True:
+        jobs = experiment.plan(order, done)
+        found = {job.spec.id: measured(job.spec, job.schedule, rows.get(job.spec.id, {})) for job in jobs}
+        known = {id: run for id, run in found.items() if run is not None}
+        if len(known) < len(found):
+            return None
+        if known.keys() == done.keys():
+            break
+        done = known
     with debug_mode(False):
-        return experiment.story(order, experiment.outcomes(order, {}))
+        return experiment.story(order, experiment.outcomes(order, done))
 
 
 def written_record(folder: Path, document: Mapping[str, Any]) -> Record:

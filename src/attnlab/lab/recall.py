@@ -19,8 +19,8 @@ from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained, measured
 
 CURVES = "curves"
-NAMED_BY = (("setting", "seed"), ("remedy", "seed"))
-"""The columns by which a table of ids and the curves name a run; `rescue` has remedies."""
+NAMED_BY = (("setting", "seed"), ("remedy", "seed"), ("encoder", "seed"))
+"""The columns by which a table of ids and the curves name a run; `rescue` has remedies, `locality` encoders."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def recall(results: Path) -> Recalled:
         if folder.name not in PRESETS:
             continue
         source, inexact = f"{folder.parent.name}/{folder.name}", set(read_result(folder).get("inexact_runs", ()))
-        for id, of_run in _runs_of(folder).items():
+        for id, of_run in runs_of(folder).items():
             if id not in inexact:
                 known = rows.setdefault(id, {})
                 for step, row in of_run.items():
@@ -80,7 +80,7 @@ def recall(results: Path) -> Recalled:
     return Recalled(rows, sources)
 
 
-def _runs_of(folder: Path) -> dict[str, dict[int, Row]]:
+def runs_of(folder: Path) -> dict[str, dict[int, Row]]:
     """The rows of a result's runs, by id and step; none where it has no curves or names no runs."""
     path = folder / "tables" / f"{CURVES}.csv"
     if not path.exists():

@@ -100,6 +100,7 @@ class CountTables(Experiment):
     name = "count-tables"
     title = "What co-occurrence says about a few sentences"
     source = "P3 4.3, Figures 1, 3, 4, 6; blog; slides"
+    trains = False
 
     def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained in the store)
         """Descents of the slides' two-sentence classification, finely from 0 and from random starts."""

@@ -64,6 +64,7 @@ class EarlyVerdict(Experiment):
     name = "early-verdict"
     title = "How early can one tell whether a run will learn?"
     source = "ours, after P3 3.3"
+    not_kept = "it keeps no curves of its own, and some of the runs it recalled were measured anew since"
     settings = (
         network_on("permutations of 10", PermutationsSpec(words=10), (6, 0, 0), BY),
         network_on("10 of 15", SelectionsSpec(length=10, words=15), (4, 0, 0), BY),

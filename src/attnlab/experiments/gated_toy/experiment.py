@@ -69,6 +69,7 @@ class GatedToy(Experiment):
     name = "gated-toy"
     title = "A classifier of two words and one gate"
     source = "blog"
+    trains = False
 
     # --- measures
 

@@ -57,6 +57,7 @@ class InitDerivative(Experiment):
     name = "init-derivative"
     title = "What the bag-of-words proxy learns first"
     source = "P3 4.1, 4.2, A.2"
+    trains = False
 
     # --- measures
 

@@ -138,48 +138,55 @@ class KnowledgeFirst(Experiment):
 
     # --- rules
 
-    @claim("attention-uniform-early")
+    def followed(self) -> list[str]:
+        """Its settings, corpora only if they were run."""
+        every = [setting.name for setting in FOLLOWED]
+        return [name for name in every if name not in REMARKS or self.record.rows("runs", setting=name)]
+
+    @claim("attention-uniform-early", reads=("curves",))
     def uniform_at_the_start(self) -> Iterator[Part]:
         """Attention and relevance at step 0: entropy above 0.95 of its largest."""
-        names: dict[str, Field] = {"attention": "attention", "relevance": "probe"}
-        for name, group in self.courses.items():
-            for what, field in names.items():
-                values = [float(course.entropy[field][0]) for course in group]
+        for name in self.followed():
+            starts = self.record.rows("curves", setting=name, step=0)
+            for what, field in {"attention": "attention", "relevance": "probe"}.items():
+                values = [float(row[f"{field}_entropy"]) for row in starts]
                 mean = sum(values) / max(len(values), 1)
                 detail = f"{mean:.4f} of the largest entropy, over {len(values)} seeds."
                 yield above(f"{name}: {what}", values, stages.NEAR_UNIFORM, detail, least=FEWEST)
 
-    @claim("lexicon-before-attention")
+    @claim("lexicon-before-attention", reads=("runs",))
     def words_before_attention(self) -> Iterator[Part]:
-        for name, group in self.courses.items():
-            yield before(name, group, REMARKS.get(name, ""))
+        for name in self.followed():
+            yield before(name, self.record.rows("runs", setting=name), REMARKS.get(name, ""))
 
-    @claim("stages-overlap")
+    @claim("stages-overlap", reads=("runs",))
     def stages_overlap(self) -> Iterator[Part]:
         """The probe's end minus attention's beginning, above 0; on texts the end is what fields are compared with."""
-        for name, group in self.courses.items():
+        for name in self.followed():
             if name == TEXTS.name:
                 continue
-            both = [course for course in group if course.overlap is not None]
+            group = self.record.rows("runs", setting=name)
+            both = [row for row in group if row["overlap"] is not None]
             detail = (
-                f"Attention begins at step {shown(median([course.attention_begins for course in both]))}, the probe "
-                f"ends at {shown(median([course.probe_ends for course in both]))} (medians), over {len(both)} of "
+                f"Attention begins at step {shown(median([row['attention_begins'] for row in both]))}, the probe "
+                f"ends at {shown(median([row['probe_ends'] for row in both]))} (medians), over {len(both)} of "
                 f"{len(group)} seeds."
             )
-            yield above(name, [float(course.overlap or 0) for course in both], 0.0, detail, least=FEWEST)
+            yield above(name, [float(row["overlap"]) for row in both], 0.0, detail, least=FEWEST)
 
-    @claim("frozen-lexicon-fails-copying")
+    @claim("frozen-lexicon-fails-copying", reads=("frozen",))
     def attention_alone_fails(self) -> Part:
         """Attention alone gets there in none of at least 20 seeds."""
-        reached = [course.reached("attention") is not None for course in self.frozen]
+        rows = self.record.rows("frozen")
+        reached = [row["attention_step"] is not None for row in rows]
         part = none_of(FROZEN.name, reached)
         if not reached:
             return part
-        highest = max(float(course.top["attention"].max()) for course in self.frozen)
+        highest = max(row["attention_highest"] for row in rows)
         detail = (
             f"In {sum(reached)} of {len(reached)} seeds attention is at the right position in at least "
-            f"{stages.HALF:.0%} of the cases within {int(self.frozen[0].steps[-1])} updates; the most in any seed is "
-            f"{highest:.1%}, chance {self.frozen[0].chance:.1%}."
+            f"{stages.HALF:.0%} of the cases within {rows[0]['last_step']} updates; the most in any seed is "
+            f"{highest:.1%}, chance {rows[0]['chance']:.1%}."
         )
         return replace(part, detail=detail)
 
@@ -261,16 +268,16 @@ class KnowledgeFirst(Experiment):
         )
 
 
-def before(name: str, group: Sequence[Course], remark: str = "") -> Part:
-    """Attention's step minus the probe's, above 0."""
-    leads = [float(lead) for course in group if (lead := course.lead) is not None]
-    probe, attention = (median([course.reached(field) for course in group]) for field in FIELDS)
+def before(name: str, group: Sequence[Mapping[str, Any]], remark: str = "") -> Part:
+    """Attention's step minus the probe's, above 0; ``group``: a setting's lines of the table of runs."""
+    leads = [float(row["lead"]) for row in group if row["lead"] is not None]
+    probe, attention = (median([row[f"{field}_step"] for row in group]) for field in FIELDS)
     detail = (
         f"The probe gets there at step {shown(probe)}, attention at {shown(attention)} (medians of the seeds that do), "
         f"over {len(leads)} of {len(group)} seeds."
     )
     for field in FIELDS:
-        late = sum(course.lead is not None and course.reached(field) is None for course in group)
+        late = sum(row["lead"] is not None and row[f"{field}_step"] is None for row in group)
         detail += f" In {late} of these the {field} does not and counts at the last evaluation." if late else ""
     return above(name, leads, 0.0, detail + remark, least=FEWEST)
 

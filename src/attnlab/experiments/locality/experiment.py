@@ -87,6 +87,7 @@ class Locality(Experiment):
     title = "Does a hidden state stay about its own word?"
     source = "P3 6.1, Figure 5; blog"
     settings = (ONE, BOTH)
+    recalls = True
 
     # --- measures
 

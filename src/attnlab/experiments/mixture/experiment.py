@@ -19,7 +19,7 @@ from attnlab.families.copying.word_sets import SetMeasures, measure_sets
 from attnlab.lab.claims import Part
 from attnlab.lab.copying import TO_THE_END, network_on, task_of
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, by_preset, claim
-from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, mean, rate_table, rates_in_words
+from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned_steps, mean, rate_table, rates_in_words
 from attnlab.lab.rules import LEAST, above, below, often_fails, within
 from attnlab.pages.charts import (
     COLOURS,
@@ -143,25 +143,26 @@ class Mixture(Experiment):
 
     # --- rules
 
-    @claim("mixture-fails")
+    @claim("mixture-fails", reads=("runs", "proxy_seeds", "proxies"))
     def mixture_fails(self) -> Iterator[Part]:
         for control in (SELECTIONS, MANY):
             yield self.fails_against(control)
-        group = self.proxies[SETS.name]
-        apart = [one.measured.separation for one in group if one.measured.separation is not None]
+        group = self.record.rows("proxy_seeds", setting=SETS.name)
+        apart = [row["separation"] for row in group if row["separation"] is not None]
         detail = f"The probe is {np.mean(apart or 0):.4f} higher at words of the right set."
         yield above("the proxy separates the sets", apart, 0.0, detail)
-        top, chance = [one.measured.top for one in group], group[0].chance if group else 0.0
+        top = [row["top"] for row in group]
+        chance = self.record.row("proxies", setting=SETS.name)["chance"] if group else 0.0
         largest = f"The right word is the largest of its set in {np.mean(top or 0):.2%} of the cases"
         detail = f"{largest}, by chance in {chance:.2%}."
         yield within("the proxy does not separate words", top, chance, POINTS, detail)
 
-    @claim("proxy-blind-to-permutations")
+    @claim("proxy-blind-to-permutations", reads=("proxy_seeds",))
     def proxy_is_blind(self) -> Iterator[Part]:
         """Trained on permutations, the proxy has the same probe at every position, its random start apart."""
-        group = [one.measured for one in self.proxies[PERMUTATIONS.name]]
-        added, right = [one.added for one in group], [one.right for one in group]
-        spread, start = np.mean(added or 0), np.mean([one.spread_start for one in group] or 0)
+        group = self.record.rows("proxy_seeds", setting=PERMUTATIONS.name)
+        added, right = ([row[name] for row in group] for name in ("added", "right"))
+        spread, start = np.mean(added or 0), np.mean([row["spread_start"] for row in group] or 0)
         detail = f"Its spread over positions is {spread:.2%} of the mean; the random start has {start:.1%}."
         yield below("what training adds", added, FLAT, detail)
         detail = f"The probe there differs by {np.mean(right or 0):+.2%} from its mean over positions."
@@ -169,15 +170,15 @@ class Mixture(Experiment):
 
     def fails_against(self, control: Setting) -> Part:
         """The rule of "often fails" against one control, on at least 20 seeds of either."""
-        mixture, others = (learned(self.networks[setting], self.within) for setting in (SETS, control))
+        mixture, others = (self.record.learned(setting.name) for setting in (SETS, control))
         detail = (
-            f"{mixture.count(False)} of {len(mixture)} seeds failed within {self.within} updates, "
+            f"{mixture.count(False)} of {len(mixture)} seeds failed within {STEPS[self.order.preset]} updates, "
             f"{others.count(False)} of {len(others)} on {control.name}"
         )
         part = replace(often_fails(mixture, others, detail), name=f"often fail, against {control.name}")
         if part.effect is not None and min(len(mixture), len(others)) < LEAST:
             few = f"{part.detail} At least {LEAST} seeds of each are needed."
-            return replace(part, verdict="undecided", detail=few)
+            return replace(part, verdict="undecided", direction="undecided", detail=few)
         return part
 
     # --- tables, figures, words

@@ -19,7 +19,19 @@ from attnlab.families.copying.success import WITHIN, first_learned
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, median, rate_of, rates_in_words
-from attnlab.lab.rules import LEAST, all_of, as_good_as, directed, higher, lower, missing, none_of, of_rate
+from attnlab.lab.rules import (
+    LEAST,
+    Estimate,
+    all_of,
+    as_good_as,
+    directed,
+    estimate_row,
+    higher,
+    lower,
+    missing,
+    none_of,
+    of_rate,
+)
 from attnlab.pages.charts import COLOURS, INK, SIZE, curves, hue, panels, rounded, shares
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -128,36 +140,36 @@ class Multihead(Experiment):
             part = all_of(name, group, least=least, over="combinations")
             yield directed(part, higher(wilson(sum(group), len(group)), MOSTLY) if group else "undecided")
 
-    @claim("heads-random")
+    @claim("heads-random", reads=("success", "failures"))
     def random_heads_learn(self) -> Iterator[Part]:
-        for group in self.groups:
-            if group.variant is RELEASED:
-                rule, random = partial(higher, bound=NEARLY_ALWAYS), learned(group.outcomes["all random"])
+        for name, _, random in self.combinations("all random"):
+            if name == RELEASED.name:
+                rule = partial(higher, bound=NEARLY_ALWAYS)
                 yield of_rate("eight random heads learn", random, rule, " learned", over="combinations")
-                yield falls_geometrically("failure falls off as q^K", group.failures, group.law)
+                rows = self.record.rows("failures", variant=name)
+                failures = {row["heads"]: (row["failed"], row["runs"]) for row in rows}
+                law = fit_geometric(failures) if failures else None
+                yield falls_geometrically("failure falls off as q^K", failures, law)
 
-    @claim("heads-not-expressiveness")
+    @claim("heads-not-expressiveness", reads=("accuracies",))
     def one_head_is_as_accurate(self) -> Iterator[Part]:
         """Good heads alone against random heads together, both at step 200."""
-        for group in self.groups:
-            ours, theirs = group.at_end()
-            if min(len(ours), len(theirs)) < FEWEST:
-                few = f"{len(ours)} and {len(theirs)} networks; at least {FEWEST} each are needed."
-                yield missing(group.name, "networks", few)
+        for row in self.record.rows("accuracies"):
+            if row["value"] is None:
+                yield missing(row["what"], row["over"], row["detail"])
                 continue
-            interval = bootstrap_difference(ours, theirs)
-            detail = f"Mean accuracy {np.mean(ours):.4f} of {len(ours)} against {np.mean(theirs):.4f} of {len(theirs)}."
-            difference = float(np.mean(ours) - np.mean(theirs))
-            yield Part(group.name, as_good_as(interval, MARGIN), difference, interval, "networks", detail)
+            found = Estimate.of(row, over=row["over"])
+            verdict = as_good_as(found.interval, MARGIN)
+            yield Part(row["what"], verdict, found.value, found.interval, found.over, row["detail"])
 
-    @claim("heads-prunable")
+    @claim("heads-prunable", reads=("success", "pruning"))
     def best_head_alone_is_as_accurate(self) -> Iterator[Part]:
         """Each network pruned to its best head against itself whole."""
-        for group in self.groups:
-            best = [row for row in self.pruning if row["variant"] == group.name and row["best"]]
+        for name in dict.fromkeys(row["variant"] for row in self.record.rows("success")):
+            best = self.record.rows("pruning", variant=name, best=True)
             if len(best) < FEWEST:
                 few = f"{len(best)} networks have learned; at least {FEWEST} are needed."
-                yield missing(group.name, "networks", few)
+                yield missing(name, "networks", few)
                 continue
             pruned, whole = ([row[name] for row in best] for name in ("best_accuracy", "whole"))
             lost = np.subtract(pruned, whole)
@@ -166,7 +178,7 @@ class Multihead(Experiment):
                 f"same {len(pruned)} networks whole."
             )
             interval = bootstrap_interval(lost)
-            yield Part(group.name, as_good_as(interval, MARGIN), float(lost.mean()), interval, "networks", detail)
+            yield Part(name, as_good_as(interval, MARGIN), float(lost.mean()), interval, "networks", detail)
 
     # --- tables, figures, words
 
@@ -176,6 +188,7 @@ class Multihead(Experiment):
             "success": [success_row(*pair) for pair in pairs],
             "failures": [row for group in self.groups for row in failure_rows(group)],
             "heads": [head_row(group.name, start) for group in self.groups for start in group.starts],
+            "accuracies": [accuracy_row(group) for group in self.groups],
             "pruning": self.pruning,
         }
 
@@ -263,6 +276,17 @@ def falls_geometrically(name: str, failures: Mapping[int, tuple[int, int]], law:
 
 
 # --- tables and words
+
+
+def accuracy_row(group: Group) -> dict[str, Any]:
+    """How much more accurate good heads alone are than random heads together that have learned, both at step 200."""
+    ours, theirs = group.at_end()
+    if min(len(ours), len(theirs)) < FEWEST:
+        few = f"{len(ours)} and {len(theirs)} networks; at least {FEWEST} each are needed."
+        return estimate_row(group.name, None, "networks", few)
+    found = Estimate(float(np.mean(ours) - np.mean(theirs)), bootstrap_difference(ours, theirs))
+    detail = f"Mean accuracy {np.mean(ours):.4f} of {len(ours)} against {np.mean(theirs):.4f} of {len(theirs)}."
+    return estimate_row(group.name, found, "networks", detail)
 
 
 def success_row(variant: str, setting: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:

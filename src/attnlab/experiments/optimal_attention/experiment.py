@@ -70,6 +70,7 @@ class OptimalAttentionExperiment(Experiment):
     name = "optimal-attention"
     title = "Does the best attention follow the largest beta?"
     source = "P3 A.1"
+    trains = False
 
     def settings_at(self, preset: Preset) -> list[Setting]:
         """The translators of both read-outs, where Multi30k is there."""

@@ -19,7 +19,7 @@ from attnlab.families.copying.success import EVERY
 from attnlab.lab.claims import PRESETS, Part
 from attnlab.lab.copying import network_on, task_of
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
-from attnlab.lab.outcomes import Outcome, Runs, learned, mean, rate_table, rates_in_words
+from attnlab.lab.outcomes import Outcome, Runs, mean, rate_table, rates_in_words
 from attnlab.lab.rules import all_of, below, higher, missing, none_of, within
 from attnlab.pages.charts import COLOURS, CONTRAST, accuracy_curves, curves, headed, inline, pointing_curves, rounded
 from attnlab.runs.environment import threads
@@ -93,23 +93,25 @@ class Permuting(Experiment):
 
     # --- rules
 
-    @claim("permuting-fails")
+    @claim("permuting-fails", reads=("runs", "uniform"))
     def random_orders_fail(self) -> Iterator[Part]:
-        yield all_of(COPYING.name, learned(self.learning[COPYING], self.within))
-        yield none_of(RANDOM.name, learned(self.learning[RANDOM], self.within))
+        yield all_of(COPYING.name, self.record.learned(COPYING.name))
+        yield none_of(RANDOM.name, self.record.learned(RANDOM.name))
         yield self.same_probe()
 
-    @claim("lstm-monotonic-bias")
+    @claim("lstm-monotonic-bias", reads=("runs", "position_correlations"))
     def distance_hurts(self) -> Iterator[Part]:
         yield self.across_orders()
         yield self.by_position()
 
     def same_probe(self) -> Part:
         """Holds if beta_uf is largest at the right position as often whatever the order: within 2 points by seed."""
-        probes = [
-            {one.seed: mean(row["probe_accuracy"] for row in one.run.rows if row["step"] > 0) or 0.0 for one in group}
-            for group in (self.uniform[COPYING], self.uniform[RANDOM])
-        ]
+        probes: list[dict[int, float]] = []
+        for order in (COPYING, RANDOM):
+            followed: dict[int, list[float]] = {}
+            for row in self.record.rows("uniform", setting=order.name):
+                followed.setdefault(row["seed"], []).extend([row["probe_accuracy"]] * (row["step"] > 0))
+            probes.append({seed: mean(values) or 0.0 for seed, values in followed.items()})
         pairs = [(probes[0][seed], probe) for seed, probe in probes[1].items() if seed in probes[0]]
         plain, moved = (mean(pair[side] for pair in pairs) or 0.0 for side in (0, 1))
         detail = (
@@ -120,19 +122,20 @@ class Permuting(Experiment):
 
     def across_orders(self) -> Part:
         """Holds if runs whose order is further from the identity learn later: Spearman's correlation above 0."""
-        name, outcomes = "across orders", self.learning.all()
-        groups = [one.setting for one in outcomes]
-        steps = np.array([one.step_or_after(self.within) for one in outcomes], dtype=np.float64)
-        distances, rows = np.array([distance_of(one) for one in outcomes]), resampled_rows(groups, name)
+        name, within = "across orders", STEPS[self.order.preset]
+        outcomes = [row for order in ORDERS for row in self.record.rows("runs", setting=order.name)]
+        groups = [row["setting"] for row in outcomes]
+        steps = np.array([row["step"] if row["learned"] else within + EVERY for row in outcomes], dtype=np.float64)
+        distances, rows = np.array([row["distance"] for row in outcomes]), resampled_rows(groups, name)
         estimate = value_and_interval(spearman(distances[rows], steps[rows])) if outcomes else None
-        too_few = min(len(self.learning[order]) for order in ORDERS) < FEWEST_RUNS
+        too_few = min(groups.count(order.name) for order in ORDERS) < FEWEST_RUNS
         few = f" At least {FEWEST_RUNS} runs of each order are needed." if too_few else ""
         if estimate is None:
             alike = "All runs learned at the same step, or their orders are equally far from the identity."
             return missing(name, "runs", alike + few)
         value, interval = estimate
-        medians = {order: np.median(steps[np.array(groups) == order]) for order in self.learning}
-        each = ", ".join(f"{order} {'never' if step > self.within else f'{step:g}'}" for order, step in medians.items())
+        medians = {order: np.median(steps[np.array(groups) == order]) for order in dict.fromkeys(groups)}
+        each = ", ".join(f"{order} {'never' if step > within else f'{step:g}'}" for order, step in medians.items())
         detail = (
             f"Spearman's correlation of mean distance and step of success is {value:.2f} over {len(outcomes)} runs. "
             f"Median steps: {each}."
@@ -142,9 +145,9 @@ class Permuting(Experiment):
     def by_position(self) -> Part:
         """Holds if in random orders attention's lift falls with |pi(t) - t|: mean correlation over orders below 0."""
         of_order: dict[int, list[float]] = {}
-        for seed, one in self.positions.items():
-            if (value := correlation(one, MEASURES[0])) is not None:
-                of_order.setdefault(seed // RUNS_PER_ORDER, []).append(value)
+        for row in self.record.rows("position_correlations"):
+            if row[MEASURES[0]] is not None:
+                of_order.setdefault(row["seed"] // RUNS_PER_ORDER, []).append(row[MEASURES[0]])
         values = [float(np.mean(correlations)) for correlations in of_order.values()]
         detail = (
             f"Spearman's correlation of |pi(t) - t| and attention's lift at the right position is "

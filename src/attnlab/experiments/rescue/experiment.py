@@ -176,34 +176,43 @@ class Rescue(Experiment):
 
     # --- rules
 
-    @claim("rescue-informative-data")
+    @claim("rescue-informative-data", reads=("starts",))
     def informative_data(self) -> Iterator[Part]:
         yield from self.against_fresh(starts.WARM_START, starts.IBM_FEWER, more="holds", fewer="fails")
 
-    @claim("rescue-blind-alignment")
-    def blind_alignment(self) -> Iterator[Part]:
-        if self.learned:
-            yield none_of(starts.IBM_OWN, self.learned[starts.IBM_OWN], over="starts")
+    def rescued(self) -> dict[str, list[bool]]:
+        """By remedy, which starts learned within 200 updates, by the table of starts."""
+        learned: dict[str, list[bool]] = {}
+        for row in self.record.rows("starts"):
+            learned.setdefault(row["remedy"], []).append(row["step"] is not None and row["step"] <= WITHIN)
+        return learned
 
-    @claim("rescue-more-heads")
+    @claim("rescue-blind-alignment", reads=("starts",))
+    def blind_alignment(self) -> Iterator[Part]:
+        if group := self.rescued().get(starts.IBM_OWN):
+            yield none_of(starts.IBM_OWN, group, over="starts")
+
+    @claim("rescue-more-heads", reads=("starts",))
     def more_heads(self) -> Iterator[Part]:
         yield from self.against_fresh(starts.HEADS, more="holds", fewer="fails")
 
-    @claim("rescue-optimiser")
+    @claim("rescue-optimiser", reads=("starts",))
     def optimiser(self) -> Iterator[Part]:
         yield from self.against_fresh(starts.BATCH, starts.WARM_UP, more="fails", fewer="holds")
 
-    @claim("rescue-fresh-attention")
+    @claim("rescue-fresh-attention", reads=("starts",))
     def fresh_attention(self) -> Iterator[Part]:
         yield from self.against_fresh(starts.FRESH_ATTENTION, more="fails", fewer="holds")
 
     def against_fresh(self, *remedies: str, more: Verdict, fewer: Verdict) -> Iterator[Part]:
         """The verdicts where remedies rescue more, or fewer, starts than a fresh start, by the corrected test."""
-        for name in remedies if self.learned else ():
-            one, group = self.fresh[name], self.learned[name]
+        learned = self.rescued()
+        fresh = against_fresh_start(learned)
+        for name in remedies if learned else ():
+            one, group = fresh[name], learned[name]
             verdict: Verdict = more if one.sign > 0 else fewer if one.sign < 0 else "undecided"
             detail = (
-                f"{sum(group)} of {len(group)} starts learned, {sum(self.learned[one.against])} with a {one.against} "
+                f"{sum(group)} of {len(group)} starts learned, {sum(learned[one.against])} with a {one.against} "
                 f"(paired exact test, corrected: p = {one.p:.2g})."
             )
             decided = verdict if len(group) >= LEAST else "undecided"

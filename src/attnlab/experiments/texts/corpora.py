@@ -4,7 +4,7 @@ Beside the roles of `attnlab.lab.corpus_runs`: in *frozen* runs attention alone 
 random as it began (A.6); the *proxy* sees bags of words (2.3).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,11 +22,11 @@ from attnlab.families.texts import reading
 from attnlab.families.texts.problem import evaluated
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.fields import ScoreField
-from attnlab.lab.claims import Finding, Part, Preset, Verdict
+from attnlab.lab.claims import Finding, Preset
 from attnlab.lab.corpus_runs import CorpusRuns, best_step
 from attnlab.lab.experiment import Experiment, Order, Setting, Table
 from attnlab.lab.outcomes import Outcome, Runs
-from attnlab.lab.rules import Estimate, Interval, over_examples
+from attnlab.lab.rules import Estimate
 from attnlab.models.classifier import Classifier
 from attnlab.pages.charts import over_training
 from attnlab.probes.influence import influence
@@ -273,11 +273,6 @@ class TextExperiment(Experiment):
     def over_training(self, table: Table, title: str, y_title: str = "agreement") -> alt.TopLevelMixin:
         """The curves of ``table`` through training, with chance, under a title that begins with the corpus."""
         return over_training(table, title=f"{self.order.row}: {title}", chance=self.texts.chance, y_title=y_title)
-
-    def part(self, values: Floats, verdict: Callable[[Interval | None], Verdict], detail: str) -> Part:
-        """The row's part of a claim about the mean of ``values`` (texts,), decided by its interval over examples."""
-        interval, runs = over_examples(values), len(self.texts.seeds(self.roles[0])) if hasattr(self, "texts") else None
-        return Part(self.order.row, verdict(interval), float(values.mean()), interval, "examples", detail, runs=runs)
 
     def found(self, row: Mapping[str, Any], value: str, before: str = "") -> Estimate:
         """A value of a table's row with its interval over the texts of as many runs as its first role has."""

@@ -20,7 +20,7 @@ from attnlab.families.topics.word_course import WordCourse
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs
-from attnlab.lab.rules import higher, lower, missing
+from attnlab.lab.rules import Estimate, estimate_row, higher, lower, missing
 from attnlab.pages.charts import COLOURS, INK, SIZE, panels, seed_curves
 from attnlab.protocols import Row
 from attnlab.runs.engine import Job
@@ -116,27 +116,18 @@ class TopicSst(Experiment):
 
     # --- rules
 
-    @claim("real-frequency-then-purity")
+    @claim("real-frequency-then-purity", reads=("turns",))
     def frequency_then_purity(self) -> Iterator[Part]:
-        for name, words in self.binary.items():
-            frequency = words.frequency[words.top_words].astype(float)  # (evaluations, sentences)
-            purity = words.purity[words.top_words]
-            # From frequency's peak, chosen on one half of the sentences, to the end, on the other half. At the start
-            # all scores are equal and no word is attended to more than another.
-            peak = 1 + int(np.argmax(frequency[1:, ::2].mean(1)))
-            when = f"from epoch {words.steps[peak]} to {words.steps[-1]}"
-            for what, values, rule in (("frequency falls", frequency, lower), ("purity rises", purity, higher)):
-                change = values[-1, 1::2] - values[peak, 1::2]
-                interval = bootstrap_interval(change, resamples=2000)
-                before, after = values[peak, 1::2].mean(), values[-1, 1::2].mean()
-                detail = f"The top word's mean {what.split()[0]} goes from {before:.3g} to {after:.3g}, {when}."
-                mean = float(change.mean())
-                yield Part(f"{name}: {what}", rule(interval, 0), mean, interval, "examples", detail)
+        for row in self.record.rows("turns"):
+            found, rule = Estimate.of(row, runs=1), lower if row["what"].endswith("falls") else higher
+            yield Part(
+                row["what"], rule(found.interval, 0), found.value, found.interval, "examples", row["detail"], runs=1
+            )
 
-    @claim("real-norm-identity")
+    @claim("real-norm-identity", reads=("identity",))
     def identity_describes(self) -> Iterator[Part]:
-        for name, words in self.words.items():
-            yield described(name, words)
+        for name in self.record.seeds:
+            yield described(name, [row["largest_deviation"] for row in self.record.rows("identity", setting=name)])
 
     # --- tables, figures, words
 
@@ -154,18 +145,20 @@ class TopicSst(Experiment):
 
     def tables(self) -> Mapping[str, Table]:
         return {
+            "turns": [row for name, words in self.binary.items() for row in turns(name, words)],
             "identity": [row for name, words in self.words.items() for row in identity_table(name, words)],
             "purity": [row for name, words in self.binary.items() for row in purity_table(name, words)],
             "sentence": [row for name, words in self.binary.items() for row in sentence_table(name, words)],
         }
 
     def figures(self) -> Figures:
-        return figures(**self.tables())
+        return figures(**{name: self.record.tables[name] for name in ("identity", "purity", "sentence")})
 
     def summary(self) -> str:
         sentences = []
         for outcome in self.runs.all():
-            row, part = self.run_row(outcome), described(outcome.setting, self.words[outcome.setting])
+            row, words = self.run_row(outcome), self.words[outcome.setting]
+            part = described(outcome.setting, words.deviations(words.largest(LARGEST)).tolist())
             sentences.append(
                 f"{row['setting']}: lowest validation loss at epoch {row['best_epoch']}, test accuracy "
                 f"{row['test_accuracy']:.1%}. {part.detail}"
@@ -214,9 +207,25 @@ def words_of(outcome: Outcome) -> WordCourse:
     return WordCourse(corpus_of(task.classes, task.padded), steps, scores, norms * rows[0]["query_norm"])
 
 
-def described(name: str, words: WordCourse) -> Part:
+def turns(name: str, words: WordCourse) -> Iterator[dict[str, Any]]:
+    """From frequency's peak, chosen on one half of the sentences, to the end, on the other half: how frequency and
+    purity of the top word change. At the start all scores are equal and no word is attended to more than another.
+    """
+    frequency = words.frequency[words.top_words].astype(float)  # (evaluations, sentences)
+    purity = words.purity[words.top_words]
+    peak = 1 + int(np.argmax(frequency[1:, ::2].mean(1)))
+    when = f"from epoch {words.steps[peak]} to {words.steps[-1]}"
+    for what, values in (("frequency falls", frequency), ("purity rises", purity)):
+        change = values[-1, 1::2] - values[peak, 1::2]
+        before, after = values[peak, 1::2].mean(), values[-1, 1::2].mean()
+        detail = f"The top word's mean {what.split()[0]} goes from {before:.3g} to {after:.3g}, {when}."
+        found = Estimate(float(change.mean()), bootstrap_interval(change, resamples=2000))
+        yield estimate_row(f"{name}: {what}", found, "examples", detail)
+
+
+def described(name: str, deviations: Sequence[float | None]) -> Part:
     """Holds if the median deviation of the words of largest score has an upper bound over words below 0.1."""
-    values = words.deviations(words.largest(LARGEST))
+    values = np.array([np.nan if value is None else value for value in deviations])
     known = values[np.isfinite(values)]
     if len(known) < LARGEST:
         return missing(name, "words", f"Only {len(known)} words have a score above {SEEN}.")

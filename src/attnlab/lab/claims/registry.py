@@ -119,7 +119,7 @@ def _files() -> Iterator[tuple[str, str]]:
 
 @cache
 def departures(experiment: str) -> Mapping[str, str]:
-    """What an experiment's preset ``paper`` leaves out of the paper's own settings, by row ("" for all of it).
+    """What an experiment's preset ``paper`` leaves out of the paper's own settings, by row ("" for all others).
 
     It is the table ``[paper]`` of its ``claims.toml``, and is told wherever the preset is shown.
     """
@@ -135,7 +135,7 @@ def departing(experiment: str, preset: str | None, row: str = "") -> str:
     ''
     """
     told = departures(experiment) if preset == "paper" else {}
-    return "; ".join(told[name] for name in dict.fromkeys((row, "")) if name in told)
+    return told.get(row, told.get("", ""))
 
 
 def read_claims(text: str, experiment: str = "") -> tuple[Claim, ...]:

@@ -52,8 +52,10 @@ def stands(claim: Claim, parts: Sequence[Part]) -> str:
 
 
 def told_earlier(claim: Claim) -> list[str]:
-    """What became of its earlier rules, each in a sentence."""
-    return [f"Until {one.date} its rule gave: {one.verdict}. {one.why}" for one in claim.earlier]
+    """What became of its earlier rules: verdict, date and reason, and the rule where it is no longer ours."""
+    said = [f"Until {one.date} its rule gave: {one.verdict}. {one.why}" for one in claim.earlier]
+    rules = [f" That rule: {one.rule.strip()}" if one.rule else "" for one in claim.earlier]
+    return [words + rule for words, rule in zip(said, rules, strict=True)]
 
 
 def counts(decisions: Iterable[Decision]) -> dict[Outcome, int]:
