@@ -15,6 +15,7 @@ from pathlib import Path
 
 import agreement
 import alignment
+import students
 import sweeps
 import texts
 import topics
@@ -151,6 +152,25 @@ def agreement_rows(gflops: float) -> list[Row]:
     return rows
 
 
+def student_rows(gflops: float) -> list[Row]:
+    """Starts side by side against one after the other; starts to stationarity; a user's own texts."""
+    rows = []
+    for samples, floor in ((50, 10.0), (2000, 2.0)):
+        together, in_turn, same = students.starts(samples)
+        ours, others = least_seconds(together, in_turn, rounds=3)
+        if not same():
+            sys.exit("Starts side by side end elsewhere than one after the other: their times cannot be compared.")
+        name = f"{students.STARTS} starts side by side, n = {samples}"
+        rows.append(Row(name, others / ours, floor, "times as fast as one after the other", "at least", gflops))
+    seconds, arrived = students.stationarity()
+    two_cores = "seconds of processor time"
+    return [
+        *rows,
+        Row(f"200 starts to stationarity, n = 2000 ({arrived} arrive)", seconds, 600.0, two_cores, "at most", gflops),
+        Row("samples on 5000 texts of 100 words", students.own_texts(), 1200.0, two_cores, "at most", gflops),
+    ]
+
+
 def sweep_row(gflops: float) -> Row:
     """Seeds side by side against one alone, by the clock; what the machine itself loses stands in the name."""
     seeds, ratio, products = sweeps.side_by_side()
@@ -171,6 +191,7 @@ def measure() -> list[Row]:
         sweep_row(gflops),
         *topic_rows(gflops),
         *agreement_rows(gflops),
+        *student_rows(gflops),
     ]
 
 

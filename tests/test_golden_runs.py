@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.news import write_news
-from tests.numbers import write_numbers
+from tests.number_pairs import write_numbers
 
 from attnlab.data.labelled_text import load_corpus
 from attnlab.families.copying.spec import (
@@ -45,7 +45,7 @@ from attnlab.families.registry import FAMILIES
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.families.topics.spec import SstSpec, TopicModelSpec, TopicsSpec
 from attnlab.families.translation.spec import TranslationProxySpec, TranslatorSpec
-from attnlab.families.translation.task import BitextSpec
+from attnlab.families.translation.task import BitextFiles, BitextSpec
 from attnlab.runs.loop import train
 from attnlab.runs.optimisers import AdamSpec, SgdSpec
 from attnlab.runs.schedule import Schedule
@@ -81,7 +81,7 @@ def on_text(model, corpus="ag_news", **others):
 
 def on_pairs(**model):
     files = write_numbers(Path(os.environ["ATTNLAB_DATA"]), pairs=80)
-    task = {"task": BitextSpec.of("numbers", files=files, pieces=40)}
+    task = {"task": BitextSpec.of_files(BitextFiles.of(*files), pieces=40)}
     spec = TranslatorSpec(**{"hidden": 12, **model})
     return task | {"model": spec, "optimiser": ADAM, "batch": 16, "evaluation_batch": 8}
 

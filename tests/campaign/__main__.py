@@ -20,6 +20,10 @@ parser.add_argument("--share", type=float, default=1.0, help="how much of each p
 parser.add_argument("--jobs", type=int, default=2, help="cases at once")
 
 
+def show(text: str) -> None:
+    print(f"{text}\n", flush=True)
+
+
 def main() -> int:
     chosen = parser.parse_args()
     failures = 0
@@ -29,10 +33,8 @@ def main() -> int:
     for part in chosen.part or SIZES:
         started = time.monotonic()
         numbers = range(round(SIZES[part] * chosen.share)) if chosen.case is None else [chosen.case]
-        tally = played(part, chosen.seed, numbers, jobs=chosen.jobs, loud=chosen.case is not None)
+        tally = played(part, chosen.seed, numbers, jobs=chosen.jobs, show=show)
         print(f"{part}: {tally.told}; {(time.monotonic() - started) / 60:.1f} minutes.", flush=True)
-        for failure in tally.failures:
-            print(f"\n{failure}", flush=True)
         failures += len(tally.failures)
         if chosen.case is None and chosen.share == 1 and tally.count < LEAST[part]:
             print(f"Too few: at least {LEAST[part]} were promised.")

@@ -53,6 +53,14 @@ USES: dict[str, list[Use]] = {
         {"store": "explained", "run": "TRANSLATED", "file": "source.txt", "beam": "1", "as_json": ""},
         {"store": "explained", "run": "TRANSLATED", "file": "source.txt", "beam": "1", "svg": "made.svg"},
     ],
+    "audit": [
+        {"file": "texts.csv", "out": "made", "store": "runs", "jobs": "1"},
+        {"file": "texts.jsonl", "out": "made", "jobs": "1", "as_json": ""},
+    ],
+    "samples": [
+        {"file": "texts.csv", "size": "8", "repeats": "2", "out": "made"},
+        {"file": "texts.jsonl", "as_json": ""},
+    ],
     "store list": [{"store": "runs", "as_json": ""}, {"store": "runs"}],
     "store show": [{"run_id": "RUN", "store": "runs"}, {"run_id": "RUN", "store": "runs", "as_json": ""}],
     "store verify": [{"store": "runs"}, {"store": "runs", "as_json": ""}],
@@ -60,7 +68,7 @@ USES: dict[str, list[Use]] = {
 }
 """By command: words that are right, on the files of the template. RUN, EXPLAINED and TRANSLATED stand for ids of
 runs, which the template has in ``ids.json``."""
-TRAIN = {"demo", "run", "train"}
+TRAIN = {"demo", "run", "train", "audit", "samples"}
 """Those that would train for minutes: they are interrupted, as by Ctrl-C, as soon as they begin to."""
 OUTPUTS = {"out", "table_out", "svg"}
 
@@ -89,10 +97,11 @@ def right_use(command: str, random: Random, folder: Path) -> Use:
 
 def words(command: str, use: Use, more: list[str] | None = None) -> list[str]:
     """What is typed: the command, its options, its arguments."""
-    typed = {parameter.name: parameter.typed for parameter in commands()[command]}
-    options = [word for name, value in use.items() if typed[name] for word in filter(None, (typed[name], value))]
-    arguments = [value for name, value in use.items() if not typed[name]]
-    return [*command.split(), *options, *(more or []), *arguments]
+    known = {parameter.name: parameter for parameter in commands()[command]}
+    given = [(known[name], value) for name, value in use.items()]
+    options = [[one.typed] if one.kind is bool else [one.typed, value] for one, value in given if one.typed]
+    arguments = [value for one, value in given if not one.typed]
+    return [*command.split(), *(word for words in options for word in words), *(more or []), *arguments]
 
 
 def _walk(app: typer.Typer, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

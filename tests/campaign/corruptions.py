@@ -96,6 +96,8 @@ def store_used(harm: Harm, template: Path) -> tuple[str, str]:
                     if not names(str(error), harm):
                         return "not met", f"The refusal names another file: {error}"
             told += " ".join(str(one.message) for one in caught)
+            if harm.forged and schedule == SHORT:
+                wanted.pop("weights")
             if same is not None and (wrong := _differs(same, wanted, told, harm)):
                 return "not met", f"{spec.id} after {schedule.steps} steps: {wrong}"
     if refused:
@@ -128,7 +130,7 @@ def compared(harm: Harm, template: Path) -> tuple[str, str]:
     refused = 0
     for name, use in USES[folder].items():
         try:
-            if digest(use()) != whole[name]:
+            if digest(use()) != whole[name] and not (harm.quiet and name in ("claims", "recall")):
                 return "not met", f"{name} differs in silence."
         except AttnlabError as error:
             refused += 1

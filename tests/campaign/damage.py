@@ -24,12 +24,17 @@ from attnlab.runs.tables import owner, to_parquet
 
 @dataclass(frozen=True)
 class Harm:
-    """What was done in words, and the paths of which one has to be named; ``quiet``: it may also go unnoticed by
-    ``verify``, since nothing is lost by it."""
+    """What was done in words, and the paths of which one has to be named.
+
+    ``quiet``: it may also go unnoticed: nothing is lost by it, or all of a result is, which then was not run.
+    ``forged``: weights of another form; `verify` names them and training on refuses them, but no network is built to
+    look at those of a finished run.
+    """
 
     what: str
     paths: tuple[Path, ...]
     quiet: bool = False
+    forged: bool = False
 
 
 Damage = Callable[[Path, Random], Harm | None]
@@ -78,7 +83,8 @@ def gone(folder: Path, random: Random) -> Harm:
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     # Only the newest weights have to be there; and when updates took how long is nobody's result.
     older = path.parent.name == "checkpoints" and int(path.name) != newest
-    return Harm(f"{path} gone", (path,), quiet=older or path.name == "timing.json")
+    quiet = older or path.name in ("timing.json", "result.json") or (path.is_relative_to("results") and not path.suffix)
+    return Harm(f"{path} gone", (path,), quiet)
 
 
 def linked(folder: Path, random: Random) -> Harm:
@@ -176,7 +182,8 @@ def crafted_state(folder: Path, random: Random) -> Harm:
     del manifest["seal"]
     manifest["files"][name] = {"bytes": len(data), "sha256": sha256(data).hexdigest()}
     (place / "manifest.json").write_bytes(to_sealed_json(manifest))
-    return Harm(f"{place / name} crafted", (place / name, place, place.parent.parent / "metrics.parquet"))
+    paths = place / name, place, place.parent.parent / "metrics.parquet"
+    return Harm(f"{place / name} crafted", paths, forged=name.startswith("tensors"))
 
 
 def _crafted_tensors(data: bytes, random: Random) -> bytes:

@@ -109,13 +109,14 @@ def play(case: Case, folder: Path, template: Path, nursery: Nursery) -> Outcome:
 def typed(words: list[str]) -> None:
     """The command line in this process, in which training is interrupted as soon as it begins."""
     from attnlab.cli.main import main
+    from attnlab.measures import samples
     from attnlab.runs.engine import LocalEngine
     from attnlab.runs.loop import _Training
 
-    def interrupted(*_: Any) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    LocalEngine.run = _Training._update = interrupted
+    LocalEngine.run = _Training._update = samples.errors_of = interrupted
     sys.argv = ["attnlab", *words]
     main()
 
@@ -159,7 +160,8 @@ def _judged(attempt: Attempt, ended: Ended) -> str:
         return f"A traceback: ...{said[-700:]}"
     if ended.code not in CODES:
         return f"Exit code {ended.code}. {said[-500:]}"
-    if ended.code == 130 and (attempt.command not in TRAIN or "Stopped." not in ended.err):
+    ending = "Stopped." in ended.err or "error: " in ended.err  # Ctrl-C may come while a refusal is said
+    if ended.code == 130 and not (attempt.command in TRAIN and ending):
         return f"Exit code 130, which is for Ctrl-C, and says so. {said[-500:]}"
     if ended.code == 1 and not (attempt.command.startswith("store") or attempt.out):
         return f"Exit code 1, which is for work that could not be done. {said[-500:]}"
@@ -199,7 +201,8 @@ def _named(attempt: Attempt, said: str) -> bool:
             *({"--store"} if name == "ATTNLAB_STORE" else {"--data"} if name == "ATTNLAB_DATA" else ()),
         }
     pieces = {re.sub(r"\s+", "", name)[:20] for name in names}
-    return any(piece and piece in flat for piece in pieces)
+    plain = (repr(word) in said or re.search(rf"\b{re.escape(name)}\b", said) for name, word in attempt.hostile.items())
+    return any(piece and piece in flat for piece in pieces) or any(plain)
 
 
 def _files(folder: Path) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -21,6 +21,9 @@ LEAST = {"inputs": 500, "corruptions": 500, "kills": 200}
 """What a whole campaign counts at least; a case of kills has two on average."""
 
 
+Show = Callable[[str], None]
+
+
 @dataclass
 class Tally:
     """``count``: cases, or kills; ``met``: how often what came of them; failures, each with how to repeat it."""
@@ -34,8 +37,8 @@ class Tally:
         return f"{self.count} ({', '.join(f'{name}: {count}' for name, count in sorted(self.met.items()))})"
 
 
-def played(part: str, seed: str, numbers: Iterable[int], jobs: int = 1, loud: bool = False) -> Tally:
-    """Play the cases of these numbers, ``jobs`` at once."""
+def played(part: str, seed: str, numbers: Iterable[int], jobs: int = 1, show: Show | None = None) -> Tally:
+    """Play the cases of these numbers, ``jobs`` at once; ``show`` gets each failure as soon as it is there."""
     tally, numbers = Tally(), list(numbers)
     jobs = min(jobs, len(numbers))
     with ExitStack() as stack:
@@ -56,10 +59,10 @@ def played(part: str, seed: str, numbers: Iterable[int], jobs: int = 1, loud: bo
                 shutil.rmtree(place, ignore_errors=True)
             tally.count += outcome.count
             tally.met[outcome.met] += 1
-            if loud:
-                print(f"{outcome.what}: {outcome.met}")
             if outcome.wrong:
                 tally.failures.append(f"{case.again}\n  {outcome.what}\n  {outcome.wrong}")
+            if show is not None and (outcome.wrong or len(numbers) == 1):
+                show(tally.failures[-1] if outcome.wrong else f"{outcome.what}: {outcome.met}")
 
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(one, numbers))

@@ -14,7 +14,7 @@ from tests.campaign.commands import TRAIN, USES, commands, words
 from tests.campaign.nursery import Nursery
 from tests.campaign.playing import LEAST, SIZES, played
 
-TENTH = {"inputs": 56, "corruptions": 60, "kills": 12}
+TENTH = {"inputs": 54, "corruptions": 50, "kills": 10}
 """Cases of `make test`; those of kills have more than one each."""
 MORE = {"inputs": 160, "corruptions": 160, "kills": 36}
 """Cases after these in `make test-more`."""

@@ -155,6 +155,10 @@ def test_a_sentence_of_5000_tokens_is_cut_counted_and_named(write):
     assert bitext.train.source.lengths[-1] == LONGEST
     assert bitext.train.source.text(120) == long
     assert bitext.train.target.text(120) == "alt."
+    short = load(write("a.en", ENGLISH), write("a.de", GERMAN), validation=held_out, longest=7)
+    for side in (short.train.source, short.train.target):
+        assert side.lengths.max() == 7 and len(side.values) == side.offsets[-1]
+        assert all(side.text(k).startswith(short.pieces.decode(side.sentence(k))) for k in range(len(side)))
     whole = load(write("a.en", [*ENGLISH, long]), write("a.de", [*GERMAN, "alt."]), longest=20_000)
     side = whole.train.source if 121 in whole.train.rows else whole.validation.source
     assert side.lengths.max() >= 5000
@@ -294,6 +298,7 @@ def test_fewer_pairs_are_among_more(small):
     assert set(texts_of(few.train)) < set(PAIRS)
     assert few.pieces is small.pieces and few.validation is small.validation
     assert few.train.rows.tolist() == sorted(few.train.rows)
+    assert few.train.rows.tolist() != small.train.rows[:10].tolist()  # drawn from all of them
     for count in (0, 109):
         with pytest.raises(UsageError, match="training pair"):
             fewer_pairs(small, count)

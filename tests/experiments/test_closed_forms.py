@@ -20,13 +20,13 @@ from attnlab.experiments.init_derivative.proxy_starts import RandomStart
 from attnlab.experiments.optimal_attention import experiment as optimal_attention
 from attnlab.experiments.optimal_attention.experiment import OptimalAttentionExperiment
 from attnlab.lab.claims import load_claims
-from attnlab.lab.experiment import Order
+from attnlab.lab.experiment import Order, Record
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.probes.optimal_attention import OptimalAttention
 from attnlab.theory.gated import GATES, Start, Trajectory, closed_form, flow, threshold
 
 NAMES = ("gated-toy", "init-derivative", "optimal-attention")
-LATER = {"attention-optimum-real", "linear-readout-as-good"}
+LATER = {"attention-optimum-real", "linear-readout-as-good", "optimum-rarely-empty"}
 """Claims of these experiments that need a translation model."""
 
 
@@ -48,7 +48,8 @@ def as_decided(story, id):
     return [part.verdict for part in finding.parts]
 
 
-def test_nothing_is_trained():
+def test_nothing_is_trained(monkeypatch):
+    monkeypatch.delenv("ATTNLAB_DATA", raising=False)  # with Multi30k, optimal-attention has two translators
     for name in NAMES:
         for preset in ("quick", "reduced", "paper"):
             assert EXPERIMENTS[name].plan(Order(preset), {}) == EXPERIMENTS[name].at_most(Order(preset), {}) == []
@@ -57,7 +58,8 @@ def test_nothing_is_trained():
 def test_every_claim_of_theirs_is_decided_or_left_to_translation():
     rules = {id: rule for name in NAMES for id, rule in EXPERIMENTS[name].rules().items()}
     assert set(rules) == {claim.id for claim in load_claims() if set(claim.experiments) & set(NAMES)}
-    assert all(rules[id](EXPERIMENTS["optimal-attention"]) == () for id in LATER)
+    without = EXPERIMENTS["optimal-attention"].retold(Order("paper"), Record({}, {}))
+    assert all(list(rules[id](without)) == [] for id in LATER)
 
 
 # --- the toy classifier

@@ -12,7 +12,7 @@ from tests.lab.in_this_process import InThisProcess
 
 from attnlab.data.pieces import BEGIN, END
 from attnlab.errors import UsageError
-from attnlab.experiments.agreement.experiment import own_notes
+from attnlab.experiments.agreement.experiment import far_from_authors
 from attnlab.experiments.agreement.shown import EXAMPLES, own_pair
 from attnlab.experiments.agreement.table_1 import COLUMNS, SEEDS_AGREE
 from attnlab.experiments.bitexts import corpora
@@ -266,6 +266,15 @@ def test_rows_are_chosen_by_what_is_there(place, monkeypatch):
 
 def test_notes_name_what_is_far_from_the_authors():
     line = {"agreement": "A(alpha, beta_uf)", "split": "valid", "authors": 0.31, "difference": 0.02}
-    assert any("within 4 points" in note for note in own_notes([line]))
-    assert any("A(alpha, beta_uf) valid -5.0" in note for note in own_notes([{**line, "difference": -0.05}]))
-    assert len(own_notes([{**line, "authors": None, "difference": None}])) == 1
+    assert "within 4 points" in far_from_authors([line])[0]
+    assert "unexplained so far: A(alpha, beta_uf) valid -5.0" in far_from_authors([{**line, "difference": -0.05}])[0]
+    assert far_from_authors([{**line, "authors": None, "difference": None}]) == []
+
+
+def test_bleu_is_that_of_the_reference_at_its_best(ran, runs):
+    (reference,) = runs.of("reference")
+    valid, test = ran("agreement").result.tables["bleu"]
+    assert valid["bleu"] == pytest.approx(max(row["bleu"] for row in reference.rows))
+    assert (valid["pairs"], test["pairs"]) == (8, 12)
+    assert valid["others"] is None, "not all validation pairs"
+    assert "tok:13a" in test["signature"]

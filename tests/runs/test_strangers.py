@@ -233,6 +233,7 @@ CRAFTED = {
     "a record that is a list": record([]),
     "a record of other rows": record({"metrics": [{"loss": 1}]}),
     "a record of huge steps": record({"metrics": [{"step": 10**30}]}),
+    "a record of later steps": record({"metrics": [{"step": 11, "accuracy": 1.0}]}),
     "a record that is deep": lambda run: put_state(run, "record.json", b"[" * 50_000 + b"]" * 50_000),
     "a header that lies on its length": tensors(lambda _: (2**62).to_bytes(8, "little") + b"{}"),
     "a header that lies on sizes": tensors(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -184,8 +185,6 @@ class _Reading:
 
 def _settings(budget: Budget, seeds: int, task: LabelledTextSpec, done: AuditRuns) -> dict[str, Any]:
     """What repeats the audit."""
-    from attnlab import __version__
-
     return {
         "budget": budget.name,
         "seeds": seeds,
@@ -194,6 +193,6 @@ def _settings(budget: Budget, seeds: int, task: LabelledTextSpec, done: AuditRun
         "texts of more words left out": budget.longest,
         "content of the texts": task.content,
         "runs": ", ".join(run.id for run in (*done.learned, done.uniform, done.proxy, *done.twins.values())),
-        "attnlab": __version__,
+        "attnlab": version("attnlab"),
         "torch": torch.__version__,
     }

@@ -24,7 +24,7 @@ class Budget:
 BUDGETS = {
     one.name: one
     for one in (
-        Budget("small", 48, 64, 300, 300, (0.1,), 200, 400),
+        Budget("small", 48, 64, 600, 300, (0.1,), 300, 400),
         Budget("normal", 128, 128, 800, 500, (0.01, 0.1), 500, 600),
         Budget("large", 256, 300, 2000, 1000, (0.001, 0.01, 0.1, 1.0), 1500, 1000),
     )

@@ -118,7 +118,7 @@ def find_in_data(texts: LabelledTexts, corpus: Corpus) -> DataFindings:
         majority=float(shares.max()),
         word=deciding_word(corpus),
         too_little=too_little(len(labels), corpus.classes, counts.tolist()),
-        notes=tuple(dict.fromkeys([*texts.notes, *corpus.notes])),
+        notes=(*corpus.notes, *(note for note in texts.notes if texts.cut and "without spaces" in note)),
     )
 
 

@@ -48,7 +48,7 @@ def forecast(
         raise UsageError("Name either a FILE of labelled texts, or a parallel corpus by --source and --target.")
     if out is not None:
         check_outputs([out / name for name in ("forecast.html", "forecast.json")], [file, source, target])
-    with _progress() as watch:
+    with progress() as watch:
         if file is not None:
             from attnlab.data.texts import read_texts
 
@@ -96,7 +96,7 @@ def _named(file: Path, data: "LabelledTexts | SentencePairs", watch: "Watch") ->
 
 
 @contextmanager
-def _progress() -> "Iterator[Watch]":
+def progress() -> "Iterator[Watch]":
     """What is being done, shown to people who wait for more than a few seconds."""
     screen = console()
     status = screen.status("")

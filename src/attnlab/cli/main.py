@@ -22,6 +22,7 @@ from attnlab.cli import (
     forecast,
     report,
     run,
+    samples,
     store,
     train,
     translate,
@@ -40,6 +41,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("forecast", rich_help_panel=DATA)(forecast.forecast)
+app.command("samples", rich_help_panel=DATA)(samples.samples)
 app.command("align", rich_help_panel=DATA)(align.align)
 app.command("audit", rich_help_panel=DATA)(audit.audit)
 app.command("train", rich_help_panel=DATA)(train.train)

@@ -48,6 +48,11 @@ class PieceSide:
     letters: NDArray[np.uint8]
     letter_offsets: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        parts = ((self.values, self.offsets), (self.letters, self.letter_offsets))
+        if any(offsets[0] != 0 or offsets[-1] != len(values) for values, offsets in parts):
+            raise UsageError("A side's offsets go from 0 to the number of its pieces, and of its letters.")
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -45,6 +45,8 @@ CLASSES = {
     "topic-sst": "topic_sst.experiment:TopicSst",
     "sample-complexity": "sample_complexity.experiment:SampleComplexity",
     "sample-complexity-real": "sample_complexity_real.experiment:SampleComplexityReal",
+    "design": "design.experiment:Design",
+    "flatness": "flatness.experiment:Flatness",
     "landscape": "landscape.experiment:Landscape",
     "gated-toy": "gated_toy.experiment:GatedToy",
     "init-derivative": "init_derivative.experiment:InitDerivative",

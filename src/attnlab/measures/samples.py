@@ -30,6 +30,8 @@ Integers = NDArray[np.int64]
 
 MODELS = ("attention", "uniform attention", "logistic regression")
 UPDATES, EVERY, RATE, SIZE = 120, 10, 0.05, 10
+QUERY = 0.1
+"""The fixed query's spread: larger steps of the scores learn noise first."""
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)
 """C of logistic regression on counts that sum to 1 times their root: chosen by the fifth held out."""
 LEAST = 40
@@ -209,7 +211,7 @@ def _attention(
 ) -> float:
     """Full-batch Adam; tested at the evaluation with the least validation loss."""
     read_out = make_classifier("linear", SIZE, classes, seed=seed)
-    model = TopicModel(words, read_out, size=SIZE, query_std=1.0, embedding_std=0.1, seed=seed)
+    model = TopicModel(words, read_out, size=SIZE, query_std=QUERY, embedding_std=0.1, seed=seed)
     model.query.requires_grad_(False)
     model.key.requires_grad_(learned)
     index: dict[str, BagIndex] = {name: index_bags(*part, words) for name, part in bags.items()}

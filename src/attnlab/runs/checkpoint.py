@@ -110,7 +110,7 @@ def load_checkpoint(place: Path, run: str | None = None) -> Checkpoint:
     with it, a ForeignFile whose it is.
     """
     listed = _manifest(place, run)
-    return Checkpoint(int(place.name), _tensors(place / TENSORS, *listed[TENSORS]), _record(place, listed))
+    return Checkpoint(int(place.name), _tensors(place / TENSORS, *listed[TENSORS]), _record(place, listed, place.name))
 
 
 def faults_in_checkpoint(place: Path, run: str | None = None, step: str | None = None) -> list[tuple[Path, str]]:
@@ -125,7 +125,7 @@ def faults_in_checkpoint(place: Path, run: str | None = None, step: str | None =
     except DamagedCheckpoint as fault:
         faults.append((place / TENSORS, str(fault)))
     try:
-        _record(place, listed)
+        _record(place, listed, step or place.name)
     except DamagedCheckpoint as fault:
         faults.append((place / RECORD, str(fault)))
     return faults
@@ -221,7 +221,7 @@ def _tensors(path: Path, size: int, digest: str) -> dict[str, Tensor]:
         raise DamagedCheckpoint(f"{path} holds no tensors that can be read ({reason}).") from None
 
 
-def _record(place: Path, listed: dict[str, tuple[int, str]]) -> dict[str, files.Json]:
+def _record(place: Path, listed: dict[str, tuple[int, str]], step: str) -> dict[str, files.Json]:
     path = place / RECORD
     data = _read(path, *listed[RECORD])
     try:
@@ -230,6 +230,8 @@ def _record(place: Path, listed: dict[str, tuple[int, str]]) -> dict[str, files.
         raise DamagedCheckpoint(str(fault)) from fault
     if not isinstance(record, dict) or not are_rows(record.get("metrics", [])):
         raise DamagedCheckpoint(f"{path} is no record of a checkpoint: an object whose metrics are rows of numbers.")
+    if any(row["step"] > int(step) for row in record.get("metrics", [])):
+        raise DamagedCheckpoint(f"{path} has metrics of steps after its own, {step}.")
     return record
 
 

@@ -9,7 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 import torch
-from tests.numbers import write_numbers
+from tests.number_pairs import write_numbers
 from tests.runs.killed import assert_same_bits
 from torch.nn import functional
 
@@ -19,7 +19,7 @@ from attnlab.families.registry import build_problem
 from attnlab.families.translation.problem import evaluated
 from attnlab.families.translation.reading import network_at, stored_field
 from attnlab.families.translation.spec import TranslationProxySpec, TranslatorSpec
-from attnlab.families.translation.task import BitextSpec
+from attnlab.families.translation.task import BitextFiles, BitextSpec
 from attnlab.measures.bleu import bleu
 from attnlab.models.decoding import translate
 from attnlab.probes.translation import translation_fields
@@ -40,7 +40,7 @@ def files(tmp_path, monkeypatch):
 
 def run_spec(files, **changes):
     values = {
-        "task": BitextSpec.of("numbers", files=files, pieces=40),
+        "task": BitextSpec.of_files(BitextFiles.of(*files), pieces=40),
         "model": SMALL,
         "optimiser": AdamSpec(learning_rate=1e-2),
         "batch": 16,

@@ -78,7 +78,7 @@ class Size:
 
 
 SIZES: dict[Preset, Size] = {
-    "quick": Size(200, 200, 2),
+    "quick": Size(200, 200, 1),
     "reduced": Size(4000, 4000, 30),
     "paper": Size(36_000, 20_000, 30),
 }

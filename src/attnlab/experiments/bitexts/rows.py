@@ -27,6 +27,7 @@ class CorpusExperiment(TextExperiment):
     """
 
     rows = (*TextExperiment.rows, *ROWS)
+    answers_with = (*TextExperiment.rows, *BY_PRESET["paper"])
     pair_roles: tuple[Role, ...] = ()
 
     texts: TextRuns | PairRuns  # type: ignore[assignment]

@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from attnlab.fields import ScoreField
 from attnlab.lab.experiment import Table
@@ -22,11 +23,14 @@ from attnlab.stats.bootstrap import Floats
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """What is read of one network: ``fields`` and ``right`` (texts,) on all texts, ``loo`` on the sample."""
+    """What is read of one network: ``fields`` and ``right`` (texts,) on all texts, ``loo`` and ``delta`` on the
+    sample.
+    """
 
     fields: TextFields
     right: NDArray[np.bool_]
     loo: ScoreField
+    delta: ScoreField
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +118,51 @@ def seeds_apart(standard: Sequence[Read]) -> dict[str, float] | None:
     tvd = [total_variation(*(np.exp(one.fields.log_probabilities) for one in pair)).mean() for pair in pairs]
     jsd = [jensen_shannon(one.fields.alpha, other.fields.alpha).mean() for one, other in pairs]
     return {"tvd": float(np.mean(tvd)), "jsd": float(np.mean(jsd))}
+
+
+PUBLIC = {"imdb": (0.44, 0.34), "sst": (0.35, 0.29), "ag_news": (0.39, 0.37)}
+"""Kendall's tau of attention with gradients and with leave-one-out in Jain and Wallace's public results."""
+
+
+def without_a_word(read: Read, sample: NDArray[np.int64]) -> ScoreField:
+    """|p - p_{-l}| of each word: how far the prediction moves without it. loo is in log-odds of the right
+    class, and of two classes both probabilities move by the same.
+    """
+    right = read.fields.log_probabilities[sample].max(1)  # of either class: |p - p'| is the same
+    sign = np.where(read.right[sample], 1.0, -1.0)
+    odds = sign * (right - np.log1p(-np.exp(np.minimum(right, -1e-12))))  # the right class's log-odds
+    whole = np.repeat(odds, read.loo.lengths)
+    apart = np.abs(expit(whole) - expit(whole - read.loo.values))
+    return ScoreField(apart, read.loo.offsets)
+
+
+def beside_public(row: str, standard: Sequence[Read], sample: NDArray[np.int64]) -> Table:
+    """Our tau of attention with influence, signed and by magnitude, beside Jain and Wallace's."""
+    alphas = [one.fields.alpha.select(sample) for one in standard]
+    deltas = [one.delta for one in standard]
+    fields = {
+        "gradient": (deltas, [ScoreField(np.abs(one.values), one.offsets) for one in deltas]),
+        "leave-one-out": ([one.loo for one in standard], [without_a_word(one, sample) for one in standard]),
+    }
+    theirs = dict(zip(fields, PUBLIC.get(row, (None, None)), strict=True))
+    table = []
+    for name, (signed, magnitude) in fields.items():
+        taus = [
+            defined(mean_over_pairs(np.stack([kendall_tau(a, b) for a, b in zip(alphas, other, strict=True)])))
+            for other in (signed, magnitude)
+        ]
+        table.append(
+            {
+                "influence": name,
+                "tau_signed": float(taus[0].mean()),
+                **low_high(over_examples(taus[0]), "signed_"),
+                "tau_magnitude": float(taus[1].mean()),
+                **low_high(over_examples(taus[1]), "magnitude_"),
+                "jain_wallace": theirs[name],
+                "texts": len(taus[0]),
+            }
+        )
+    return table
 
 
 def moved(row: str, points: Table) -> alt.TopLevelMixin:

@@ -12,7 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.experiments.deceptive.compared import Compared, Read, defined, influences, moved, seeds_apart
+from attnlab.experiments.deceptive.compared import (
+    Compared,
+    Read,
+    beside_public,
+    defined,
+    influences,
+    moved,
+    seeds_apart,
+)
 from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, TextSetting, text_setting
 from attnlab.families.texts.deception import OffWordsSpec, TwinSpec
 from attnlab.lab.claims import Part, Preset, Verdict
@@ -22,6 +30,7 @@ from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import Estimate, between, falls_short, in_words, low_high, lower, over_examples
 from attnlab.measures.checkpoints import first_half
 from attnlab.models.classifier import Classifier
+from attnlab.probes.influence import influence
 from attnlab.probes.leave_one_out import leave_one_out, sample_for_leave_one_out
 from attnlab.probes.texts import text_fields
 from attnlab.runs.engine import Job
@@ -62,7 +71,7 @@ class Deceptive(TextExperiment):
         "what it costs, and whether attention still points at the words that predictions depend on."
     )
     main = "twins"
-    shown = ("held_out",)
+    shown = ("held_out", "public")
     columns: ClassVar[Mapping[str, str]] = {
         "training": "training",
         "accuracy": "accuracy",
@@ -153,9 +162,9 @@ class Deceptive(TextExperiment):
     def read(self, network: Classifier) -> Read:
         """Predictions and attention on the validation texts, leave-one-out on the sample."""
         texts = self.texts.texts["valid"]
-        fields = text_fields(network, texts)
+        fields, drawn = text_fields(network, texts), texts.select(self.sample)
         right = fields.log_probabilities.argmax(1) == texts.labels.numpy()
-        return Read(fields, right, leave_one_out(network, texts.select(self.sample)))
+        return Read(fields, right, leave_one_out(network, drawn), influence(network, drawn))
 
     def choose(self) -> str:
         """The twin whose attention moved most among those as accurate as P on the first half of the texts (the most
@@ -235,6 +244,7 @@ class Deceptive(TextExperiment):
         return {
             "twins": [{"training": name, **one.line(), "chosen": name == self.chosen} for name, one in lines.items()],
             "held_out": [self.held_out_line()],
+            "public": beside_public(self.order.row, self.standard, self.sample.numpy()),
         }
 
     def figures(self) -> Figures:
@@ -267,6 +277,9 @@ class Deceptive(TextExperiment):
             "L); Jensen-Shannon divergences are in bits.",
             f"The twin that decides is chosen on one half of the texts: the one that moved most among those whose "
             f"accuracy differs by at most {CLOSE:.0%}. Everything that decides is read on the other half.",
+            "Table public: tau of the standard networks' attention with influence, signed towards the right class as "
+            "in all our measures, and by magnitude, |dp/dg| and |p - p without the word|, as Jain and Wallace's "
+            "public code has it; theirs are of another LSTM with tanh attention on their own splits and tokens.",
             f"Words are left out of {len(self.sample)} drawn texts of at most {LONGEST} words.",
         ]
 

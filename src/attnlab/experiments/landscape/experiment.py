@@ -15,7 +15,7 @@ import numpy as np
 
 from attnlab.families.teacher.newton import STATIONARY
 from attnlab.families.teacher.spec import StudentSpec, TeacherSpec
-from attnlab.lab.claims import Part, Preset
+from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import LEAST, higher, missing
@@ -167,7 +167,7 @@ class Landscape(Experiment):
         good, n = sum(point["test"] <= GOOD for point in points), len(points)
         if not n:
             return missing(name, "starts")
-        verdict = "fails" if good < n else "holds" if n >= LEAST else "undecided"
+        verdict: Verdict = "fails" if good < n else "holds" if n >= LEAST else "undecided"
         worst = max(point["test"] for point in points)
         detail = f"{good} of {n} {what} predict well; the worst error is {worst:.3f} of the variance."
         return Part(name, verdict, good / n, wilson(good, n), "starts", detail)
@@ -226,6 +226,7 @@ class Place:
     way: str = "descent"
     tau0: float = 10.0
     ridge: float = 1e-3
+    noise: float = 0.3
 
     @property
     def name(self) -> str:
@@ -254,7 +255,7 @@ class Place:
             "ridge": self.ridge,
             "steps": "newton" if self.way == "descent" else "saddle",
         }
-        teacher = self.scene.teacher.model_copy(update={"samples": self.n, "tau0": self.tau0})
+        teacher = self.scene.teacher.model_copy(update={"samples": self.n, "tau0": self.tau0, "noise": self.noise})
 
         def spec(seed: int) -> RunSpec:
             return RunSpec(

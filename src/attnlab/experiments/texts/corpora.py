@@ -200,7 +200,7 @@ class TextExperiment(Experiment):
     ``roles``: the runs that it needs. ``left_out``: corpora that the paper leaves out of its tables (A.9): reported,
     and no part of a claim. For the page over all rows: ``lead``, the sentence below its title; ``main``, the table that
     is shown over all corpora; ``columns``, those of its columns that are, and their headings (none: all); ``shown``,
-    the tables for each corpus.
+    the tables for each corpus; ``answers_with``, the rows without which it gives no answer (none: all).
     """
 
     rows: ClassVar[tuple[str, ...]] = ROWS
@@ -210,6 +210,7 @@ class TextExperiment(Experiment):
     main: ClassVar[str] = ""
     columns: ClassVar[Mapping[str, str]] = {}
     shown: ClassVar[tuple[str, ...]] = ()
+    answers_with: ClassVar[tuple[str, ...]] = ()
 
     texts: TextRuns
 

@@ -21,7 +21,8 @@ def write_page_of_rows(experiment: TextExperiment, folder: Path) -> Path:
     words = page_words(experiment.name)
     lines = [_named(result, line, experiment.columns) for result in results for line in result.table(experiment.main)]
     # The answer is about all corpora, so it must not be read off some of them, or off a few updates.
-    whole = {result.row for result in results if result.preset != "quick"} == set(experiment.rows)
+    asked = set(experiment.answers_with or experiment.rows)
+    whole = asked <= {result.row for result in results if result.preset != "quick"}
     sections = [
         *([Section("Answer", [words.answer])] if words.answer and whole else []),
         Section(

@@ -11,6 +11,7 @@ The loop sees plain descent with a rate of 1 along -s; lambda is a buffer of the
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -28,6 +29,7 @@ from attnlab.measures.curvature import (
 )
 from attnlab.models.self_attention import SelfAttention, attend, mean_word, vec
 from attnlab.protocols import Row, RunSettings
+from attnlab.seeds import numpy_generator
 
 STATIONARY = 1e-6
 """Norm of the gradient below which a network has arrived."""
@@ -102,7 +104,7 @@ class NewtonProblem(StudentProblem):
 
     def unflatten(self, rows: Tensor) -> dict[str, Tensor]:
         """The way back, by name."""
-        parts = rows.split(list(self.sizes.values()), 1)
+        parts = torch.split(rows, list(self.sizes.values()), 1)
         return {
             name: part.reshape(len(rows), *self.named[name].shape[1:])
             for name, part in zip(self.order, parts, strict=True)
@@ -113,7 +115,7 @@ class NewtonProblem(StudentProblem):
     def derivatives(self, rows: Tensor, which: Tensor, *, hessian: bool, exact: bool = True) -> Derivatives:
         """Of the squared error and the ridge: see `_of_error`."""
         of = self._of_error(rows, which, hessian=hessian, exact=exact)
-        own = self._used(rows)
+        own = self.in_use(rows)
         loss, gradient = of.loss + self.ridge * own.square().sum(1) / 2, of.gradient + self.ridge * own
         if of.hessian is not None:
             of.hessian.diagonal(dim1=1, dim2=2).add_(self.ridge)
@@ -137,7 +139,7 @@ class NewtonProblem(StudentProblem):
                 continue
             each.append(
                 attention_derivatives(
-                    lambda values, own=own: self._features(own, values),
+                    partial(self._features, own),
                     theta,
                     w1,
                     w2,
@@ -177,6 +179,16 @@ class NewtonProblem(StudentProblem):
             r.square().mean().unsqueeze(0) / 2, (r @ jacobian / n).unsqueeze(0), (jacobian.T @ jacobian / n)[None]
         )
 
+    @torch.no_grad()
+    def disturbed(self, noise: float) -> Tensor:
+        """(together,) the test error when every input number gets noise of this standard deviation."""
+        test = self.data.test
+        drawn = numpy_generator(self.spec.data_seed, "disturbed").standard_normal(tuple(test.x.shape))
+        x = test.x + noise * torch.from_numpy(drawn)
+        outputs = self.model(x).squeeze(-1)
+        error: Tensor = (outputs - test.y).square().mean(1) / self.data.spread
+        return error
+
     # --- steps
 
     def loss(self, step: int) -> StepFrom:  # type: ignore[override]
@@ -215,7 +227,7 @@ class NewtonProblem(StudentProblem):
         for _ in range(TRIES):
             shrunk = along[left] / (curvature[left] + damping[which[left], None])
             trial = -(vectors[left] @ shrunk.unsqueeze(-1)).squeeze(-1)
-            there = self.derivatives(rows[left] + self._full(trial), which[left], hessian=False)
+            there = self.derivatives(rows[left] + self.full(trial), which[left], hessian=False)
             gain, expected = before[left] - height(there, seeking), (shrunk * along[left]).sum(1) / 2
             down, good = gain > 0, gain > expected / 2
             steps[left[down]] = trial[down]
@@ -225,22 +237,22 @@ class NewtonProblem(StudentProblem):
             if not len(left):
                 break
         damping.clamp_(1e-14, 1e8)
-        return self._full(steps)
+        return self.full(steps)
 
-    def _used(self, rows: Tensor) -> Tensor:
+    def in_use(self, rows: Tensor) -> Tensor:
         """Parameters (some, P) without those of features shut out."""
         if self.attends or len(self.used) * self.named["w1"].shape[2] == self.sizes["w1"]:
             return rows
         named = self.unflatten(rows)
         return torch.cat([named["w1"][:, self.used].flatten(1), named["w2"].flatten(1)], 1)
 
-    def _full(self, steps: Tensor) -> Tensor:
+    def full(self, steps: Tensor) -> Tensor:
         """Steps of the features in use among zeros for those shut out."""
         if self.attends or len(self.used) * self.named["w1"].shape[2] == self.sizes["w1"]:
             return steps
         hidden = self.named["w1"].shape[2]
         full = steps.new_zeros(len(steps), self.named["w1"].shape[1], hidden)
-        full[:, self.used] = steps[:, : len(self.used) * hidden].unflatten(1, (-1, hidden))
+        full[:, self.used] = steps[:, : len(self.used) * hidden].reshape(len(steps), -1, hidden)
         return torch.cat([full.flatten(1), steps[:, len(self.used) * hidden :]], 1)
 
     # --- evaluation

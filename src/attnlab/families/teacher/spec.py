@@ -105,10 +105,11 @@ class WordVectorsSpec(Spec):
 class StudentSpec(Spec):
     """A network of P2's kinds: see `attnlab.models.self_attention`.
 
-    ``network``: ``baseline``; ``known``, with the teacher's own f; or ``attention``. ``tau0`` None: ReLU. ``starts``:
-    how many are trained side by side on the same sample, with seeds that count upwards from the run's. ``steps``: what
-    an update is, a step of the run's optimiser or one to stationarity (`attnlab.families.teacher.newton`). ``ridge``:
-    the latter's objective has this times half the squared norm of all parameters.
+    ``network``: ``baseline``; ``known``, with the teacher's own f or one that keeps the first ``kept`` features;
+    ``attention``. ``tau0`` None: ReLU. ``starts``: how many are trained side by side on the same sample, with seeds
+    that count upwards from the run's. ``steps``: what an update is, a step of the run's optimiser or one to
+    stationarity (`attnlab.families.teacher.newton`). ``ridge``: the latter's objective has this times half the squared
+    norm of all parameters.
     """
 
     kind: Literal["student"] = "student"
@@ -121,6 +122,7 @@ class StudentSpec(Spec):
     scale: Scale = "d_q"
     readout: Readout = "vec"
     attention: WordAttention = "learned"
+    kept: Count | None = None
     tau0: Positive | None = 10.0
     starts: Count = 1
     steps: Literal["gradient", "newton", "saddle"] = "gradient"
@@ -140,7 +142,8 @@ class StudentSpec(Spec):
             weigh = None
             if self.network == "known":
                 assert isinstance(task, TeacherSpec)
-                weigh = task.teachers().weigh()
+                known = task if self.kept is None else task.model_copy(update={"relevant": self.kept})
+                weigh = known.teachers().weigh()
             return TwoLayer(shape.numel(), self.hidden, outputs, weigh=weigh, tau0=self.tau0, seeds=seeds, dtype=dtype)
         shared = self.model_dump(include={"layers", "heads", "scale", "readout", "attention", "tau0"})
         return SelfAttention(
@@ -156,6 +159,8 @@ def check_student(spec: RunSettings) -> None:
     of_words = not isinstance(task, TeacherSpec) or task.form == "words"
     if model.network == "known" and of_words:
         raise ValueError("network = known needs a teacher of features: only there is f known")
+    if model.kept is not None and not (isinstance(task, TeacherSpec) and model.kept <= task.inputs):
+        raise ValueError(f"kept = {model.kept} features, but there are not so many")
     if model.network == "attention" and not of_words:
         raise ValueError("network = attention needs words; a teacher of features has baseline and known")
     if spec.train != "all":
