@@ -11,7 +11,7 @@ from attnlab.experiments.topic_capacity.experiment import TopicCapacity
 from attnlab.experiments.topic_query.experiment import TopicQuery
 from attnlab.experiments.topic_words import experiment as topic_words
 from attnlab.experiments.topic_words.experiment import TopicWords
-from attnlab.experiments.topics.runs import course_of
+from attnlab.experiments.topics.runs import RELEASED, course_of
 from attnlab.families.topics.course import LEVELS, compare, ranges
 from attnlab.families.topics.problem import QUANTILES
 from attnlab.lab.claims import load_claims
@@ -172,7 +172,7 @@ def ablation(joint, frozen_keys, frozen_embeddings, **changes):
     runs = []
     for setting in TopicAblation.settings:
         count = 20 if setting.name == "TC" else 5
-        at = epochs[setting.name[3:]]
+        at = epochs[setting.name.removesuffix(RELEASED)[3:]]
         runs += [outcome(setting, seed, learned_at=at + 10 * seed, **changes) for seed in range(count)]
     return runs
 
@@ -272,7 +272,7 @@ def lines_at(rows, step, *names):
 
 
 def test_figures_of_topic_words_draw_the_right_columns():
-    fixed, linear, layers = TopicWords.settings
+    fixed, linear, layers = TopicWords.settings[:3]
     figures = figures_of(
         TopicWords(),
         [outcome(fixed, 0, off=0.5), outcome(linear, 0, final_score=2.0), outcome(layers, 1), outcome(fixed, 7)],
@@ -367,7 +367,7 @@ def test_plans_are_the_papers(name):
     jobs = EXPERIMENTS[name].plan(Order("paper"), {})
     assert len({job.spec.id for job in jobs}) == len(jobs)
     assert [job.spec.id for job in EXPERIMENTS[name].at_most(Order("paper"), {})] == [job.spec.id for job in jobs]
-    plain = jobs[0].spec
+    plain = next(job.spec for job in jobs if RELEASED not in job.label)
     assert (plain.task.topics, plain.task.words, plain.task.dictionary, plain.task.others) == (4, 2, 5000, 20)
     assert (plain.task.sentences, plain.model.size, plain.optimiser.learning_rate, plain.batch) == (5000, 10, 0.1, None)
     assert plain.model.query_std == 0.3 and not plain.model.train_query
@@ -382,3 +382,21 @@ def test_topic_words_at_paper_shares_its_runs_with_capacity_and_query():
     runs = {job.spec.id for job in EXPERIMENTS["topic-words"].plan(Order("paper"), {})}
     for name in ("topic-capacity", "topic-query"):
         assert len(runs & {job.spec.id for job in EXPERIMENTS[name].plan(Order("paper"), {})}) == 15
+
+
+@pytest.mark.parametrize(("name", "settings"), [("topic-words", 3), ("topic-ablation", 6)])
+def test_runs_from_the_authors_start_are_compared_with_their_plots_and_decide_nothing(name, settings):
+    experiment = EXPERIMENTS[name]
+    ours = [one for one in experiment.settings if one.name.endswith(RELEASED)]
+    assert len(ours) == settings
+    for one in ours:
+        spec = one.spec(2)
+        assert (spec.task.sentences, spec.model.start, spec.data_seed) == (1000, "released", 2)
+    rest = [one for one in experiment.settings if one not in ours]
+    told = [outcome(one, seed, learned_at=900 + seed) for one in rest for seed in range(5)]
+    with_them = [*told, *(outcome(one, seed, learned_at=100, off=0.5) for one in ours for seed in range(5))]
+    without, whole = (after(experiment, runs) for runs in (told, with_them))
+    assert without.findings() == whole.findings()
+    compared = {row["setting"] for row in whole.record.tables["authors"]}
+    assert any(setting.endswith(RELEASED) for setting in compared)
+    assert {row["setting"] for row in whole.record.tables["ranges"]} == {one.name for one in rest}

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from attnlab.errors import UsageError
+from attnlab.families.topics.spec import TopicModelSpec
 from attnlab.models.bag_attention import NARROW, BagAttention, LossWithGradients, bag_sum, bag_sums, index_bags
 from attnlab.models.topic import Narrow, TopicModel, make_classifier, mean_loss, one_hot
 
@@ -249,3 +250,38 @@ def test_start_values_are_the_papers_and_touch_no_global_generator():
 def test_bad_settings_are_refused_in_a_sentence(make, named):
     with pytest.raises(UsageError, match=named):
         make()
+
+
+# --- the authors' start
+
+
+@torch.no_grad()
+def test_the_released_start_is_that_of_the_global_generator():
+    """As the released code draws it: tables are filled when they are made and again when they are initialised."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        keys, query = nn.Embedding(5008, 10), nn.Embedding(1, 10)
+        keys.weight.data.normal_()
+        query.weight.data.normal_(0, 0.3)
+        classifier = nn.Linear(10, 4, bias=False)
+        torch.manual_seed(3)
+        words = nn.Embedding(5008, 10)
+        words.weight.data.normal_(0, 0.1)
+    ours = TopicModelSpec(classifier="linear", embedding_std=0.1, start="released").build(5008, 4, seed=7)
+    assert torch.equal(ours.query, query.weight[0])
+    assert torch.equal(ours.embedding, words.weight)
+    assert torch.equal(ours.classifier.weight, classifier.weight)
+    assert float(ours.query.norm()) == pytest.approx(1.197, abs=5e-4)
+    plotted = float(ours.query.norm() * ours.embedding[0].norm())
+    assert plotted == pytest.approx(0.2777, abs=1e-4), "the constant in the authors' plot of frozen embeddings"
+
+
+@pytest.mark.parametrize("kind", ["fixed", "linear", "layers"])
+def test_the_released_start_is_the_same_for_every_seed_and_leaves_the_global_generator_alone(kind):
+    state = torch.random.get_rng_state()
+    one, other = (TopicModelSpec(classifier=kind, start="released").build(28, 4, seed=seed) for seed in (0, 1))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    for ours, theirs in zip(one.state_dict().values(), other.state_dict().values(), strict=True):
+        assert torch.equal(ours, theirs)
+    drawn = TopicModelSpec(classifier=kind).build(28, 4, seed=0)
+    assert not torch.equal(one.query, drawn.query)

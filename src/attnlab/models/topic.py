@@ -30,6 +30,9 @@ from attnlab.seeds import torch_generator
 
 ClassifierKind = Literal["fixed", "orthonormal", "linear", "layers"]
 Below = Literal["nothing", "linear", "lstm"]
+Start = Literal["drawn", "released"]
+RELEASED_SEED = 3
+"""The seed that P1's released code gives PyTorch's own generator where it builds keys, and again for embeddings."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class TopicModel(nn.Module):
     ``classifier``: a module from context vectors (n, d) to logits (n, topics); `make_classifier` has P1's. ``below``:
     what is between the embeddings and the attention: nothing, a linear layer, or an LSTM that reads the sentence.
     Keys start at 0, embeddings at Normal(0, ``embedding_std``), the query at Normal(0, ``query_std``) in each entry.
+    ``start`` = released: query and embeddings are those that the authors' code draws, whatever the ``seed``; so is
+    P1's classifier if `make_classifier` is given `released_generator`'s numbers.
 
     >>> from attnlab.models.bag_attention import index_bags
     >>> model = TopicModel(9, make_classifier("linear", 4, 3, seed=0), size=4, seed=0)
@@ -71,6 +76,7 @@ class TopicModel(nn.Module):
         query_std: float = 0.3,
         embedding_std: float = 1e-6,
         below: Below = "nothing",
+        start: Start = "drawn",
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -79,9 +85,14 @@ class TopicModel(nn.Module):
                 f"There is no layer {below!r} below the attention; there are {', '.join(get_args(Below))}."
             )
         key_size = key_size or size
-        self.embedding = nn.Parameter(_normal(vocabulary, size, std=embedding_std, seed=seed, name="embedding"))
+        if start == "released":
+            query, embedding = released_start(vocabulary, size, key_size, query_std, embedding_std)
+        else:
+            query = _normal(key_size, std=query_std, seed=seed, name="query")
+            embedding = _normal(vocabulary, size, std=embedding_std, seed=seed, name="embedding")
+        self.embedding = nn.Parameter(embedding)
         self.key = nn.Parameter(torch.zeros(vocabulary, key_size))
-        self.query = nn.Parameter(_normal(key_size, std=query_std, seed=seed, name="query"))
+        self.query = nn.Parameter(query)
         self.below: nn.Linear | Recurrent | None = None
         generator = torch_generator(seed, "below")
         if below == "linear":
@@ -139,6 +150,38 @@ class TopicModel(nn.Module):
         return states[inside]
 
 
+def released_start(
+    vocabulary: int, size: int, key_size: int, query_std: float, embedding_std: float
+) -> tuple[Tensor, Tensor]:
+    """The query (key_size,) and embeddings (vocabulary, size) with which the authors' own runs began.
+
+    Before the query is drawn, the tables of keys and query have been filled once, and the keys a second time; before
+    the embeddings, their table once. With 5008 words and ten numbers the query's norm is 1.197.
+
+    >>> query, _ = released_start(5008, 10, 10, 0.3, 0.1)
+    >>> round(float(query.norm()), 3)
+    1.197
+    """
+    query = torch.empty(key_size).normal_(0, query_std, generator=_before_query(vocabulary, key_size))
+    words = torch.Generator().manual_seed(RELEASED_SEED)
+    torch.empty(vocabulary, size).normal_(generator=words)
+    return query, torch.empty(vocabulary, size).normal_(0, embedding_std, generator=words)
+
+
+def released_generator(vocabulary: int, key_size: int) -> torch.Generator:
+    """Where the authors' numbers stand once keys and query are drawn: their classifier comes next."""
+    generator = _before_query(vocabulary, key_size)
+    torch.empty(key_size).normal_(generator=generator)
+    return generator
+
+
+def _before_query(vocabulary: int, key_size: int) -> torch.Generator:
+    generator = torch.Generator().manual_seed(RELEASED_SEED)
+    for rows in (vocabulary, 1, vocabulary):
+        torch.empty(rows, key_size).normal_(generator=generator)
+    return generator
+
+
 def _log_softmax(logits: Tensor) -> Tensor:
     """Over the classes of ``logits`` (n, classes): so few are handled faster as the outer dimension."""
     return functional.log_softmax(logits.T.contiguous(), 0).T
@@ -176,15 +219,21 @@ def _layers_of(classifier: nn.Module) -> list[nn.Linear] | None:
 
 
 def make_classifier(
-    kind: ClassifierKind, size: int, topics: int, *, hidden: Sequence[int] = (10,), seed: int = 0
+    kind: ClassifierKind,
+    size: int,
+    topics: int,
+    *,
+    hidden: Sequence[int] = (10,),
+    seed: int = 0,
+    generator: torch.Generator | None = None,
 ) -> nn.Module:
-    """P1's classifiers of context vectors (n, size).
+    """P1's classifiers of context vectors (n, size), drawn by ``generator`` or from the ``seed``.
 
     ``fixed`` (Attn-FC): a linear map that is never trained, as released: standard normal entries with ones on the main
     diagonal. ``orthonormal``: fixed with orthonormal columns, the ideal case of docs/theory.md. ``linear``
     (Attn-TC): trained, without a bias. ``layers`` (Attn-TL): ReLU layers of the widths ``hidden``, then a linear one.
     """
-    generator = torch_generator(seed, "classifier")
+    generator = generator or torch_generator(seed, "classifier")
     if kind == "fixed" or kind == "orthonormal":
         matrix = torch.empty(size, topics).normal_(generator=generator)
         if kind == "fixed":

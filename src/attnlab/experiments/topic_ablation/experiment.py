@@ -11,8 +11,9 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.topics.runs import CLASSIFIERS, TopicExperiment, setting
-from attnlab.families.topics.course import TopicCourse, compare, curve_table, ranges
+from attnlab.experiments.topics.runs import CLASSIFIERS, TopicExperiment, released, setting
+from attnlab.families.topics.course import TopicCourse, curve_table, ranges
+from attnlab.families.topics.spec import TopicModelSpec
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Figures, Setting, Table, claim
 from attnlab.lab.rules import higher
@@ -35,15 +36,22 @@ VARIANTS = {"": "both trained", "KF": "keys frozen", "EF": "embeddings frozen"}
 
 def variant(classifier: str, frozen: str) -> Setting:
     """Attn-X, Attn-X-KF (keys frozen) or Attn-X-EF (embeddings frozen)."""
+    name, model, more = _variant(classifier, frozen)
+    return setting(name, model, {"quick": 2, "reduced": 5, "paper": ALWAYS if name == "TC" else 5}, **more)
+
+
+def _variant(classifier: str, frozen: str) -> tuple[str, TopicModelSpec, dict[str, Any]]:
+    """Its name, its model, and how it is trained."""
     name = f"{classifier}-{frozen}" if frozen else classifier
-    return setting(
-        name,
-        CLASSIFIERS[classifier].model_copy(update={"embedding_std": 0.1, "train_embedding": frozen != "EF"}),
-        {"quick": 2, "reduced": 5, "paper": ALWAYS if name == "TC" else 5},
-        train="all-but-attention" if frozen == "KF" else "all",
-        epochs=EPOCHS,
-        evaluations=range(0, TENTH, 5),
-    )
+    model = CLASSIFIERS[classifier].model_copy(update={"embedding_std": 0.1, "train_embedding": frozen != "EF"})
+    train = "all-but-attention" if frozen == "KF" else "all"
+    return name, model, {"train": train, "epochs": EPOCHS, "evaluations": range(0, TENTH, 5)}
+
+
+def _released(classifier: str, frozen: str) -> Setting:
+    """The same from the authors' start; their list of runs has FC and TC."""
+    name, model, more = _variant(classifier, frozen)
+    return released(name, model, **more)
 
 
 AUTHORS = {
@@ -71,7 +79,10 @@ class TopicAblation(TopicExperiment):
     name = "topic-ablation"
     title = "What keys and embeddings do for each other"
     source = "P1 5"
-    settings = tuple(variant(classifier, frozen) for classifier in CLASSIFIERS for frozen in VARIANTS)
+    settings = (
+        *(variant(classifier, frozen) for classifier in CLASSIFIERS for frozen in VARIANTS),
+        *(_released(classifier, frozen) for classifier in ("FC", "TC") for frozen in VARIANTS),
+    )
 
     # --- rules
 
@@ -101,7 +112,7 @@ class TopicAblation(TopicExperiment):
         spread = ranges(self.all_courses())
         return {
             "ranges": spread,
-            "authors": compare(spread, AUTHORS),
+            "authors": self.beside_authors(AUTHORS),
             "suppression": [fall_row(course) for name in CLASSIFIERS for course in self.courses[name]],
             "curves": curve_table(self.all_courses(DRAWN), every=100),
         }

@@ -11,8 +11,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from attnlab.experiments.topics.runs import CLASSIFIERS, TopicExperiment, below_bound, course_of, setting
-from attnlab.families.topics.course import TopicCourse, compare, curve_table, path_table, ranges
+from attnlab.experiments.topics.runs import CLASSIFIERS, TopicExperiment, below_bound, course_of, released, setting
+from attnlab.families.topics.course import TopicCourse, curve_table, path_table, ranges
 from attnlab.families.topics.problem import QUANTILES
 from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Figures, Order, Table, claim
@@ -73,7 +73,7 @@ class TopicWords(TopicExperiment):
     name = "topic-words"
     title = "Score and norm of topic words grow on one curve"
     source = "P1 4, 5"
-    settings = SETTINGS
+    settings = (*SETTINGS, *(released(name, model) for name, model in CLASSIFIERS.items()))
 
     def jobs(self, order: Order) -> list[Job]:
         """The slowest first: no worker is left alone with one of them."""
@@ -85,7 +85,8 @@ class TopicWords(TopicExperiment):
     @claim("norm-identity", reads=("runs",))
     def one_curve(self) -> Part:
         by_seed: dict[int, list[float | None]] = {}
-        for row in self.record.rows("runs"):
+        rows = [row for setting in SETTINGS for row in self.record.rows("runs", setting=setting.name)]
+        for row in rows:
             by_seed.setdefault(row["seed"], []).append(row["largest_deviation"])
         # For each seed that all classifiers were trained with, the largest deviation of any of them.
         whole = [values for values in by_seed.values() if len(values) == len(SETTINGS)]
@@ -94,7 +95,7 @@ class TopicWords(TopicExperiment):
 
     @claim("norm-identity-any-classifier", reads=("runs",))
     def one_curve_for_each(self) -> Iterator[Part]:
-        for name in self.record.seeds:
+        for name in CLASSIFIERS:
             largest = [row["largest_deviation"] for row in self.record.rows("runs", setting=name)]
             yield below_bound(name, largest, IDENTITY, "largest relative deviation")
 
@@ -112,7 +113,7 @@ class TopicWords(TopicExperiment):
     @claim("topic-words-stand-out", reads=("runs",))
     def share_grows(self) -> Iterator[Part]:
         """In direction: it grows. With our margin: by a fifth."""
-        for name in self.record.seeds:
+        for name in CLASSIFIERS:
             every = [row["share_grown"] for row in self.record.rows("runs", setting=name)]
             grown = [value for value in every if value is not None]
             if len(grown) < len(every):
@@ -125,7 +126,7 @@ class TopicWords(TopicExperiment):
 
     @claim("non-topic-words-still", reads=("runs",))
     def others_stay(self) -> Iterator[Part]:
-        for name in self.record.seeds:
+        for name in CLASSIFIERS:
             values = [row["moved"] for row in self.record.rows("runs", setting=name)]
             yield below_bound(name, values, STILL, "non-topic words' part of topic words'")
 
@@ -141,7 +142,7 @@ class TopicWords(TopicExperiment):
         spread, drawn = ranges(self.all_courses()), self.all_courses(DRAWN)
         return {
             "ranges": spread,
-            "authors": compare(spread, AUTHORS),
+            "authors": self.beside_authors(AUTHORS),
             "curves": curve_table(drawn),
             "paths": path_table(drawn, every=100),
             "distributions": distribution_table(drawn),

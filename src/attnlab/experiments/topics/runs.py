@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.families.topics.course import TopicCourse
+from attnlab.families.topics.course import TopicCourse, compare, ranges
 from attnlab.families.topics.spec import TopicModelSpec, TopicsSpec
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Experiment, Setting, Table
@@ -26,6 +26,9 @@ FC = TopicModelSpec(classifier="fixed")
 TC = TopicModelSpec(classifier="linear")
 TL = TopicModelSpec(classifier="layers")
 CLASSIFIERS = {"FC": FC, "TC": TC, "TL": TL}
+RELEASED = ", released start"
+"""How settings end that begin as the authors' own runs did and have as many sentences as their plots fit, N = 1000.
+They are compared with the authors' plots and decide no claim."""
 
 
 def setting(
@@ -56,18 +59,34 @@ def setting(
     return Setting(name, spec, seeds, Schedule(steps=epochs, evaluations=steps, checkpoint_every=2500))
 
 
+def released(name: str, model: TopicModelSpec, **settings: Any) -> Setting:
+    """The setting ``name`` from the authors' start, on N = 1000 sentences; five seeds of sentences."""
+    start, task = model.model_copy(update={"start": "released"}), TopicsSpec(sentences=1000)
+    return setting(f"{name}{RELEASED}", start, {"quick": 0, "reduced": 5, "paper": 5}, task=task, **settings)
+
+
 class TopicExperiment(Experiment):
-    """An experiment on P1's synthetic runs. ``courses``: what P1 reads out of each, by setting."""
+    """An experiment on P1's synthetic runs. ``courses``: what P1 reads out of each, by setting; ``released``: out of
+    those from the authors' start.
+    """
 
     courses: dict[str, list[TopicCourse]]
+    released: list[TopicCourse]
 
     def measure(self, runs: Runs) -> None:
-        self.courses = {name: [course_of(outcome) for outcome in group] for name, group in runs.items()}
+        every = {name: [course_of(outcome) for outcome in group] for name, group in runs.items()}
+        self.courses = {name: group for name, group in every.items() if not name.endswith(RELEASED)}
+        self.released = [course for name, group in every.items() if name.endswith(RELEASED) for course in group]
 
     def all_courses(self, seeds_below: int | None = None) -> list[TopicCourse]:
         """Those of every setting; with ``seeds_below`` only of the first so many seeds."""
         every = [course for group in self.courses.values() for course in group]
         return every if seeds_below is None else [course for course in every if course.seed < seeds_below]
+
+    def beside_authors(self, authors: Mapping[tuple[str, str], float]) -> Table:
+        """The authors' values beside our ranges over seeds: as the text says, and from their own start."""
+        known = {(f"{name}{RELEASED}", measure): value for (name, measure), value in authors.items()}
+        return [*compare(ranges(self.all_courses()), authors), *compare(ranges(self.released), known)]
 
     def run_row(self, outcome: Outcome) -> dict[str, Any]:
         return {**course_of(outcome).row(), "run": outcome.run.id}

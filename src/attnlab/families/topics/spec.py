@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from attnlab.families.topics.sst import Classes, Treebank, read_sst, sst_folder
 from attnlab.families.topics.task import TopicTask, topic_sets
-from attnlab.models.topic import Below, ClassifierKind, TopicModel, make_classifier
+from attnlab.models.topic import Below, ClassifierKind, Start, TopicModel, make_classifier, released_generator
 from attnlab.records import Count, Spec
 from attnlab.seeds import numpy_generator
 
@@ -68,10 +68,14 @@ class TopicModelSpec(Spec):
     query_std: Annotated[float, Field(gt=0)] = 0.3
     embedding_std: Annotated[float, Field(ge=0)] = 1e-6
     below: Below = "nothing"
+    start: Start = "drawn"
     train_query: bool = False
     train_embedding: bool = True
 
     def build(self, vocabulary: int, classes: int, seed: int) -> TopicModel:
-        classifier = make_classifier(self.classifier, self.size, classes, hidden=self.hidden, seed=seed)
-        settings = self.model_dump(include={"size", "key_size", "query_std", "embedding_std", "below"})
+        released = released_generator(vocabulary, self.key_size or self.size) if self.start == "released" else None
+        classifier = make_classifier(
+            self.classifier, self.size, classes, hidden=self.hidden, seed=seed, generator=released
+        )
+        settings = self.model_dump(include={"size", "key_size", "query_std", "embedding_std", "below", "start"})
         return TopicModel(vocabulary, classifier, seed=seed, **settings)
