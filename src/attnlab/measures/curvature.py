@@ -89,7 +89,7 @@ def read_out_hessian(at: ReadOut, w2: Tensor, products: Tensor | None = None) ->
     hessian[:, : c * d, : c * d] = full.permute(0, 3, 1, 4, 2).reshape(together, c * d, c * d)
     # w1 with w2: (together, c, d of w1, d of w2)
     inputs = at.u.expand(together, n, c)
-    mixed = (inputs.transpose(1, 2) @ (slopes.unsqueeze(-1) * at.phi.unsqueeze(-2)).flatten(2)).unflatten(-1, (d, d))
+    mixed = (inputs.transpose(1, 2) @ (slopes.unsqueeze(-1) * at.phi.unsqueeze(-2)).flatten(2)).view(together, c, d, d)
     mixed.diagonal(dim1=-2, dim2=-1).add_(inputs.transpose(1, 2) @ (at.r.unsqueeze(-1) * at.first))
     hessian[:, : c * d, c * d :] = mixed.flatten(1, 2)
     hessian[:, c * d :, : c * d] = mixed.flatten(1, 2).transpose(1, 2)
@@ -140,7 +140,7 @@ def attention_derivatives(
     flat = torch.cat([value.flatten() for value in theta.values()])
 
     def of_flat(values: Tensor) -> Tensor:
-        parts = values.split([shape.numel() for shape in shapes])
+        parts = torch.split(values, [shape.numel() for shape in shapes])
         return features({name: part.view(shape) for name, part, shape in zip(names, parts, shapes, strict=True)})
 
     u = of_flat(flat)

@@ -212,7 +212,7 @@ def first_layer(u: Tensor, w1: Tensor) -> Tensor:
     if together == 1 or len(u) == together:
         return u @ w1
     columns = w1.transpose(0, 1).reshape(inputs, together * hidden)
-    return (u[0] @ columns).unflatten(-1, (together, hidden)).transpose(0, 1)
+    return (u[0] @ columns).view(-1, together, hidden).transpose(0, 1)
 
 
 def project(rows: Tensor, matrix: Tensor) -> Tensor:
@@ -223,7 +223,7 @@ def project(rows: Tensor, matrix: Tensor) -> Tensor:
 
 def split(rows: Tensor, heads: int) -> Tensor:
     """(together, n, p, m) to (together, n, heads, p, m / heads)."""
-    return rows.unflatten(-1, (heads, -1)).transpose(-2, -3)
+    return rows.reshape(*rows.shape[:-1], heads, -1).transpose(-2, -3)
 
 
 def merge(rows: Tensor) -> Tensor:

@@ -156,7 +156,8 @@ def measured(outcome: Outcome) -> Iterator[dict[str, Any]]:
         at = problem.derivatives(here, which, hessian=True)
         assert at.hessian is not None
         steep = problem.full(torch.linalg.eigh(at.hessian)[1][:, :, -1])
-        norm, found = problem.in_use(here).norm(), {"start": start}
+        norm = problem.in_use(here).norm()
+        found: dict[str, Any] = {"start": start}
         generator = torch_generator(start, "directions")
         used = problem.in_use(here).shape[1]
         for size in SIZES:

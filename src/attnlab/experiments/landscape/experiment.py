@@ -15,7 +15,7 @@ import numpy as np
 
 from attnlab.families.teacher.newton import STATIONARY
 from attnlab.families.teacher.spec import StudentSpec, TeacherSpec
-from attnlab.lab.claims import Part, Preset
+from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import LEAST, higher, missing
@@ -167,7 +167,7 @@ class Landscape(Experiment):
         good, n = sum(point["test"] <= GOOD for point in points), len(points)
         if not n:
             return missing(name, "starts")
-        verdict = "fails" if good < n else "holds" if n >= LEAST else "undecided"
+        verdict: Verdict = "fails" if good < n else "holds" if n >= LEAST else "undecided"
         worst = max(point["test"] for point in points)
         detail = f"{good} of {n} {what} predict well; the worst error is {worst:.3f} of the variance."
         return Part(name, verdict, good / n, wilson(good, n), "starts", detail)

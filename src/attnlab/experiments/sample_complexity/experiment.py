@@ -96,9 +96,9 @@ class SampleComplexity(CellExperiment):
         )
 
     def _compared(self, task: str, student: str) -> Part:
-        curves = (self.recorded().get((task, one, ())) for one in ("baseline", student))
+        without, attention = (self.recorded().get((task, one, ())) for one in ("baseline", student))
         note = EXPRESSED.get(task, "the baseline cannot express it")
-        return compare(f"{task} ({note})", *curves, LEVEL)
+        return compare(f"{task} ({note})", without, attention, LEVEL)
 
     def _grows(
         self, name: str, arm: tuple[str, str, str, Mapping[str, int]], *, above: float | None = None,

@@ -159,7 +159,7 @@ class CellExperiment(Experiment):
             for outcome in runs[cell.name]:
                 problems = outcome.spec.task.problems  # type: ignore[union-attr]
                 errors.setdefault(cell.curve, {})[cell.samples] = best_errors(outcome.run.rows, problems)
-        self.curves = {key: Curve(*key, by_size) for key, by_size in errors.items()}
+        self.curves = {key: Curve(key[0], key[1], key[2], by_size) for key, by_size in errors.items()}
 
     def seeds(self) -> dict[str, list[int]]:
         most = max((curve.problems for curve in self.curves.values()), default=0)
@@ -193,7 +193,7 @@ def curves_of(rows: Iterable[Mapping[str, Any]]) -> dict[Any, Curve]:
     for row in rows:
         at = tuple((what, row[what]) for what in VARIED if row[what] is not None)
         errors.setdefault((row["task"], row["student"], at), {}).setdefault(row["n"], []).append(row["error"])
-    return {key: Curve(*key, by_size) for key, by_size in errors.items()}
+    return {key: Curve(key[0], key[1], key[2], by_size) for key, by_size in errors.items()}
 
 
 def compare(name: str, without: Curve | None, attention: Curve | None, level: float, *, least: int = LEAST) -> Part:

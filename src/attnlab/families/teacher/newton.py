@@ -9,8 +9,9 @@ ends in stationary points of every kind, saddles among them; it begins after som
 The loop sees plain descent with a rate of 1 along -s; lambda is a buffer of the model, so that a killed run resumes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -103,7 +104,7 @@ class NewtonProblem(StudentProblem):
 
     def unflatten(self, rows: Tensor) -> dict[str, Tensor]:
         """The way back, by name."""
-        parts = rows.split(list(self.sizes.values()), 1)
+        parts = torch.split(rows, list(self.sizes.values()), 1)
         return {
             name: part.reshape(len(rows), *self.named[name].shape[1:])
             for name, part in zip(self.order, parts, strict=True)
@@ -138,7 +139,7 @@ class NewtonProblem(StudentProblem):
                 continue
             each.append(
                 attention_derivatives(
-                    lambda values, own=own: self._features(own, values),
+                    partial(self._features, own),
                     theta,
                     w1,
                     w2,
@@ -150,7 +151,7 @@ class NewtonProblem(StudentProblem):
         hessians = torch.cat([one.hessian for one in each if one.hessian is not None]) if hessian else None
         return Derivatives(torch.cat([one.loss for one in each]), torch.cat([one.gradient for one in each]), hessians)
 
-    def _features(self, x: Tensor, theta: dict[str, Tensor]) -> Tensor:
+    def _features(self, x: Tensor, theta: Mapping[str, Tensor]) -> Tensor:
         """u (n, c) of one network, ``x`` (n, t, p)."""
         model = self.model
         assert isinstance(model, SelfAttention)
@@ -184,8 +185,9 @@ class NewtonProblem(StudentProblem):
         test = self.data.test
         drawn = numpy_generator(self.spec.data_seed, "disturbed").standard_normal(tuple(test.x.shape))
         x = test.x + noise * torch.from_numpy(drawn)
-        outputs = self.model(x).squeeze(-1)
-        return (outputs - test.y).square().mean(1) / self.data.spread
+        outputs: Tensor = self.model(x).squeeze(-1)
+        errors: Tensor = (outputs - test.y).square().mean(1) / self.data.spread
+        return errors
 
     # --- steps
 
@@ -250,7 +252,7 @@ class NewtonProblem(StudentProblem):
             return steps
         hidden = self.named["w1"].shape[2]
         full = steps.new_zeros(len(steps), self.named["w1"].shape[1], hidden)
-        full[:, self.used] = steps[:, : len(self.used) * hidden].unflatten(1, (-1, hidden))
+        full[:, self.used] = steps[:, : len(self.used) * hidden].reshape(len(steps), -1, hidden)
         return torch.cat([full.flatten(1), steps[:, len(self.used) * hidden :]], 1)
 
     # --- evaluation
