@@ -212,8 +212,7 @@ def first_layer(u: Tensor, w1: Tensor) -> Tensor:
     if together == 1 or len(u) == together:
         return u @ w1
     columns = w1.transpose(0, 1).reshape(inputs, together * hidden)
-    rows = u[0] @ columns
-    return rows.view(len(rows), together, hidden).transpose(0, 1)
+    return (u[0] @ columns).view(-1, together, hidden).transpose(0, 1)
 
 
 def project(rows: Tensor, matrix: Tensor) -> Tensor:

@@ -20,8 +20,10 @@ RATES = np.linspace(0.05, 1.5, 30)
 """c: from hardly a gain by more data to faster than any curve seen."""
 RESTS = np.linspace(0.0, 1.0, 26)
 """a, as a share of the least error measured."""
-SLACK = 0.006
-"""What curves of this form miss of real ones, in errors from 0 to 1; see docs/samples.md for how it was tried."""
+SLACK = 0.003
+"""What curves of this form miss of real ones, in errors from 0 to 1: chosen on SMS, SST and AG News, the larger half of
+the sizes held back.
+"""
 DRAWS = 4000
 LEVEL = 0.9
 

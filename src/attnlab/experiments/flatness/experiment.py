@@ -157,7 +157,7 @@ def measured(outcome: Outcome) -> Iterator[dict[str, Any]]:
         assert at.hessian is not None
         steep = problem.full(torch.linalg.eigh(at.hessian)[1][:, :, -1])
         norm = problem.in_use(here).norm()
-        found: dict[str, float] = {"start": start}
+        found: dict[str, Any] = {"start": start}
         generator = torch_generator(start, "directions")
         used = problem.in_use(here).shape[1]
         for size in SIZES:

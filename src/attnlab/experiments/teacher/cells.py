@@ -159,9 +159,7 @@ class CellExperiment(Experiment):
             for outcome in runs[cell.name]:
                 problems = outcome.spec.task.problems  # type: ignore[union-attr]
                 errors.setdefault(cell.curve, {})[cell.samples] = best_errors(outcome.run.rows, problems)
-        self.curves = {
-            (task, student, at): Curve(task, student, at, by_size) for (task, student, at), by_size in errors.items()
-        }
+        self.curves = {key: Curve(key[0], key[1], key[2], by_size) for key, by_size in errors.items()}
 
     def seeds(self) -> dict[str, list[int]]:
         most = max((curve.problems for curve in self.curves.values()), default=0)

@@ -9,7 +9,7 @@ ends in stationary points of every kind, saddles among them; it begins after som
 The loop sees plain descent with a rate of 1 along -s; lambda is a buffer of the model, so that a killed run resumes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -151,7 +151,7 @@ class NewtonProblem(StudentProblem):
         hessians = torch.cat([one.hessian for one in each if one.hessian is not None]) if hessian else None
         return Derivatives(torch.cat([one.loss for one in each]), torch.cat([one.gradient for one in each]), hessians)
 
-    def _features(self, x: Tensor, theta: dict[str, Tensor]) -> Tensor:
+    def _features(self, x: Tensor, theta: Mapping[str, Tensor]) -> Tensor:
         """u (n, c) of one network, ``x`` (n, t, p)."""
         model = self.model
         assert isinstance(model, SelfAttention)
@@ -185,9 +185,9 @@ class NewtonProblem(StudentProblem):
         test = self.data.test
         drawn = numpy_generator(self.spec.data_seed, "disturbed").standard_normal(tuple(test.x.shape))
         x = test.x + noise * torch.from_numpy(drawn)
-        outputs = self.model(x).squeeze(-1)
-        error: Tensor = (outputs - test.y).square().mean(1) / self.data.spread
-        return error
+        outputs: Tensor = self.model(x).squeeze(-1)
+        errors: Tensor = (outputs - test.y).square().mean(1) / self.data.spread
+        return errors
 
     # --- steps
 
