@@ -150,3 +150,32 @@ def test_relevances_of_the_context_read_out_add_up():
 def test_bad_settings_are_refused_in_a_sentence(make_it, named):
     with pytest.raises(UsageError, match=named):
         make_it()
+
+
+# --- the released copying code's score
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+def test_a_bias_of_the_score_adds_one_direction_to_every_query(heads):
+    """(s_t^T W^(k) + b^(k)) h_l, one output word, head and input position at a time."""
+    generators = [torch.Generator().manual_seed(k) for k in range(heads)]
+    attention = Attention(5, 4, heads=heads, score_bias=True, head_generators=generators).double()
+    queries, states, lengths = inputs()
+    weights = attention(queries, states, lengths).weights
+    for b, t, k in ((0, 0, 0), (1, 2, heads - 1), (2, 3, heads - 1)):
+        moved = queries[b, t] @ attention.weight[k] + attention.bias[k]
+        scores = torch.stack([moved @ states[b, ell] for ell in range(int(lengths[b]))])
+        assert torch.allclose(weights[b, k, t, : len(scores)], scores.softmax(0))
+        assert not weights[b, k, t, len(scores) :].any()
+    assert len(attention.score_parameters()) == 2 * heads
+
+
+def test_without_a_bias_heads_start_as_they_always_did():
+    plain, biased = (
+        Attention(5, 4, projected=3, score_bias=bias, head_generators=[torch.Generator().manual_seed(1)])
+        for bias in (False, True)
+    )
+    assert plain.bias is None
+    assert torch.equal(plain.weight[0], biased.weight[0])
+    assert torch.equal(plain.projection[0], biased.projection[0])
+    assert biased.bias[0].abs().max() <= 5**-0.5

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 
-from attnlab.families.copying.spec import CopyingSpec, DistributionSpec
+from attnlab.families.copying.spec import CopyingSpec, DistributionSpec, Seq2SeqSpec
 from attnlab.families.copying.success import EVERY, LEARNED, WITHIN
 from attnlab.lab.claims import Preset
 from attnlab.lab.experiment import Setting, by_preset
@@ -21,16 +21,18 @@ def network_on(
     seeds: Seeds,
     steps: Mapping[Preset, int] = IN_200,
     whole: Collection[Preset] = (),
+    model: Seq2SeqSpec | None = None,
 ) -> Setting:
     """P3's network (batch 128, hidden 256, Adam 1e-3) on a task, or on that of each seed; one seed for start and data.
 
-    Runs end once they have learned, or after so many ``steps``; at the presets ``whole`` not before that.
+    Runs end once they have learned, or after so many ``steps``; at the presets ``whole`` not before that. ``model``:
+    another network than the text's.
     """
 
     def spec(seed: int) -> RunSpec:
         own = task(seed) if callable(task) else task
         own = own if isinstance(own, CopyingSpec) else CopyingSpec(distribution=own)
-        return RunSpec(task=own, init_seed=seed, data_seed=seed)
+        return RunSpec(task=own, model=model or Seq2SeqSpec(), init_seed=seed, data_seed=seed)
 
     schedules = {
         preset: Schedule.every(EVERY, steps=most, stop_at=None if preset in whole else LEARNED)

@@ -28,10 +28,10 @@ class Attention(nn.Module):
     """alpha^(k)_{t,l} = softmax_l(s_t^T W^(k) h_l);  c_t = sum over heads of sum_l alpha^(k)_{t,l} h_l.
 
     ``score``: ``bilinear`` with W^(k), or plain ``dot`` s_t^T h_l (sizes must then agree, and one head is all there
-    can be). ``projected``: each head projects the states it averages with a matrix of its own, to ``projected``
-    numbers (the released multi-head code); 0 means it averages the states themselves (the text). ``combine``: the
-    heads' contexts are summed (text) or averaged (released code). ``mode``: weights ``learned``, ``uniform`` over the
-    input, or ``given`` by the caller.
+    can be). ``score_bias``: (s_t^T W^(k) + b^(k)) h_l, as in the released copying code. ``projected``: each head
+    projects the states it averages with a matrix of its own, to ``projected`` numbers (the released code); 0 means it
+    averages the states themselves (the text). ``combine``: the heads' contexts are summed (text) or averaged (released
+    multi-head code). ``mode``: weights ``learned``, ``uniform`` over the input, or ``given`` by the caller.
 
     Head k's starting values come from ``head_generators[k]``, so that single heads can be put together in new
     combinations (P3 5.2).
@@ -44,6 +44,7 @@ class Attention(nn.Module):
         *,
         heads: int = 1,
         score: Score = "bilinear",
+        score_bias: bool = False,
         projected: int = 0,
         combine: Combine = "sum",
         mode: AttentionMode = "learned",
@@ -63,6 +64,7 @@ class Attention(nn.Module):
         generators: Sequence[torch.Generator | None] = head_generators or [None] * heads
         self.weight: nn.ParameterList | None = None  # W^(k), each (query, state)
         self.projection: nn.ParameterList | None = None  # P^(k), each (projected, state)
+        self.bias: nn.ParameterList | None = None  # b^(k), each (state,)
         if score == "bilinear":
             self.weight = nn.ParameterList(
                 uniform(query_size, state_size, bound=1 / sqrt(query_size), generator=g) for g in generators
@@ -71,11 +73,15 @@ class Attention(nn.Module):
             self.projection = nn.ParameterList(
                 uniform(projected, state_size, bound=1 / sqrt(state_size), generator=g) for g in generators
             )
+        if score_bias and score == "bilinear":  # drawn last: without it a head starts as it always did
+            self.bias = nn.ParameterList(
+                uniform(state_size, bound=1 / sqrt(query_size), generator=g) for g in generators
+            )
         self.context_size = projected or state_size
 
     def score_parameters(self) -> list[nn.Parameter]:
-        """What decides where to attend: the W^(k). A head's own projection belongs to what is read there."""
-        return list(self.weight) if self.weight is not None else []
+        """What decides where to attend: the W^(k) and b^(k). A head's own projection belongs to what is read there."""
+        return [parameter for parts in (self.weight, self.bias) if parts is not None for parameter in parts]
 
     def forward(
         self, queries: Tensor, states: Tensor, lengths: Tensor | None = None, *, given: Tensor | None = None
@@ -122,6 +128,8 @@ class Attention(nn.Module):
             moved = queries
         else:
             moved = queries @ (self.weight[0] if self.heads == 1 else torch.cat(tuple(self.weight), dim=1))
+            if self.bias is not None:
+                moved = moved + torch.cat(tuple(self.bias))
         logits = torch.bmm(
             moved.reshape(batch, target * self.heads, -1), states.transpose(1, 2)
         )  # (batch, target * heads, source)

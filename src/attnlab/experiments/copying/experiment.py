@@ -5,18 +5,18 @@ output word comes from. Sequences of 40 out of 60 words, or of 40 independent wo
 enough.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from attnlab.families.copying.spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec
+from attnlab.families.copying.spec import CopyingSpec, IndependentSpec, PermutationsSpec, SelectionsSpec, Seq2SeqSpec
 from attnlab.families.copying.success import EVERY, WITHIN, first_learned
 from attnlab.families.copying.task import random_permutation
 from attnlab.lab.claims import Part
 from attnlab.lab.copying import TO_THE_END, network_on
-from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
+from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs, learned_steps, median, rate_row, rates_in_words, steps_row
 from attnlab.lab.rules import all_of, higher, missing, more_often, often_fails
 from attnlab.pages.charts import accuracy_curves, continued_curves, pointing_curves
@@ -46,13 +46,28 @@ SUBSTITUTED = network_on(
 )
 
 
+RELEASED = Seq2SeqSpec(projected_context=True, score_bias=True)
+"""The released network: the context goes through one more layer, and the score has a bias."""
+RELEASED_STEPS = by_preset(300, 300, 300)
+RELEASED_PERMUTATIONS, RELEASED_SELECTIONS = (
+    network_on(f"{name}, as released", task, seeds, RELEASED_STEPS, TO_THE_END, RELEASED)
+    for name, task, seeds in (
+        ("permutations of 40", PermutationsSpec(words=40), (0, 20, 0)),
+        ("40 of 60", SelectionsSpec(length=40, words=60), (0, 5, 0)),
+    )
+)
+"""Only at ``reduced``, beside the text's network; they decide no claim."""
+COMPARED_AT = 190
+"""Where the blog's figure shows failing runs at an accuracy of 0.60 to 0.70."""
+
+
 class Copying(Experiment):
     """Figure 2 left, and the slides' settings."""
 
     name = "copying"
     title = "When the larger distribution is the easier one"
     source = "P3 3.3, Figure 2 left; blog; slides"
-    settings = (PERMUTATIONS, SELECTIONS, SUBSTITUTED, INDEPENDENT)
+    settings = (PERMUTATIONS, SELECTIONS, SUBSTITUTED, INDEPENDENT, RELEASED_PERMUTATIONS, RELEASED_SELECTIONS)
     recalls = True
     may_stop = True
 
@@ -103,7 +118,10 @@ class Copying(Experiment):
     # --- tables, figures, words
 
     def tables(self) -> Mapping[str, Table]:
-        return {"success": [self.success(name, group) for name, group in self.runs.items()]}
+        tables = {"success": [self.success(name, group) for name, group in self.runs.items()]}
+        if self.runs[RELEASED_PERMUTATIONS]:
+            tables["failing"] = [failing_row(one, self.runs[one]) for one in (PERMUTATIONS, RELEASED_PERMUTATIONS)]
+        return tables
 
     def success(self, name: str, group: Sequence[Outcome]) -> dict[str, Any]:
         """How many seeds of a setting learned, with a Wilson interval, how soon, and what became of the others."""
@@ -176,3 +194,15 @@ def in_words(row: Mapping[str, Any]) -> str:
         f"step {LATE} {row[f'attending_at_{LATE}']} of them attended to the right position in more than half of the "
         "cases."
     )
+
+
+def failing_row(setting: Setting, group: Sequence[Outcome]) -> dict[str, Any]:
+    """Where the runs that do not learn within 200 updates are at step 190, and when they do learn."""
+    failing = [one for one in group if one.step is None]
+    accuracies = [value for one in failing if (value := one.at(COMPARED_AT, "accuracy")) is not None]
+    line = {"setting": setting.name, "runs": len(group), "failing": len(failing)}
+    line |= {f"{name}_{COMPARED_AT}": of(accuracies) if accuracies else None for name, of in SPREAD.items()}
+    return line | {"median_late_step": median(one.learned_within(one.run.step) for one in failing)}
+
+
+SPREAD: Mapping[str, Callable[[Sequence[float]], float]] = {"least": min, "median": np.median, "most": max}

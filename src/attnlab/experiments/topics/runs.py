@@ -62,7 +62,7 @@ def setting(
 def released(name: str, model: TopicModelSpec, **settings: Any) -> Setting:
     """The setting ``name`` from the authors' start, on N = 1000 sentences; five seeds of sentences."""
     start, task = model.model_copy(update={"start": "released"}), TopicsSpec(sentences=1000)
-    return setting(f"{name}{RELEASED}", start, {"quick": 0, "reduced": 5, "paper": 5}, task=task, **settings)
+    return setting(f"{name}{RELEASED}", start, {"quick": 0, "reduced": 5}, task=task, **settings)
 
 
 class TopicExperiment(Experiment):

@@ -160,6 +160,7 @@ class Seq2SeqSpec(Spec):
     shared_embedding: bool = True
     heads: Count = 1
     score: Score = "bilinear"
+    score_bias: bool = False
     projected_context: bool = False
     combine: Combine = "sum"
     readout: ReadoutKind = "tanh"
