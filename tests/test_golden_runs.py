@@ -42,6 +42,7 @@ from attnlab.families.copying.spec import (
 )
 from attnlab.families.keyword.spec import KeywordSpec
 from attnlab.families.registry import FAMILIES
+from attnlab.families.teacher.spec import StudentSpec, TeacherSpec
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.families.topics.spec import SstSpec, TopicModelSpec, TopicsSpec
 from attnlab.families.translation.spec import TranslationProxySpec, TranslatorSpec
@@ -154,12 +155,23 @@ RUNS = {
     "translation-proxy": lambda: on_pairs() | {"model": TranslationProxySpec(size=12)},
     "pair-proxy": lambda: copying(task=CopyingSpec(distribution=FEWER)) | {"model": PairProxySpec(size=12)},
     "pair-proxy, sgd": lambda: copying(task=with_order(FEWER), optimiser=SGD) | {"model": PairProxySpec(size=12)},
+    "student": lambda: of_teacher(),
+    "student, known attention, several problems": lambda: of_teacher(problems=3, network="known"),
+    "student, self-attention": lambda: of_teacher(form="words", inputs=6, relevant=2, network="attention"),
+    "student, newton": lambda: of_teacher(steps="newton", precision="double", ridge=1e-3, tau0=5.0, starts=2),
 }
 """Runs by name; the part before the first comma is the kind of model."""
 
 
 def on_keyword(model):
     return {"task": KeywordSpec(length=8, words=10), "model": model, "optimiser": ADAM, "batch": 16}
+
+
+def of_teacher(form="features", inputs=8, relevant=3, problems=1, **student):
+    """A student of P2's; Newton steps have no other rate than 1."""
+    task = TeacherSpec(form=form, inputs=inputs, relevant=relevant, samples=40, tests=50, problems=problems)
+    optimiser = SgdSpec(learning_rate=1.0) if "steps" in student else ADAM
+    return {"task": task, "model": StudentSpec(hidden=4, **student), "optimiser": optimiser, "batch": None}
 
 
 def measured(name, folder):

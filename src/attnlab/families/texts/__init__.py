@@ -4,7 +4,7 @@ from attnlab.families.base import check_attention
 from attnlab.families.texts.deception import DECEPTIONS as DECEPTIONS
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
 from attnlab.families.texts.stopping import NoImprovement
-from attnlab.protocols import Problem, RunSettings
+from attnlab.protocols import Problem, RunSettings, StopRule
 
 TASKS = (LabelledTextSpec,)
 MODELS = (ClassifierSpec, ProxySpec)
@@ -29,3 +29,8 @@ def check_deception(spec: RunSettings) -> None:
     """A ValueError where deception has no attention to move."""
     if not isinstance(spec.model, ClassifierSpec) or spec.model.attention != "learned" or spec.train != "all":
         raise ValueError("a deception needs a classifier with learned attention, all of which is trained")
+
+
+def stop_rule(spec: RunSettings) -> StopRule | None:  # noqa: ARG001 (whatever the run)
+    """None: whether a run ends when it no longer improves is for its schedule to say."""
+    return None
