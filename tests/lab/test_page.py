@@ -200,7 +200,10 @@ def test_it_is_said_where_nothing_can_be_read_off_the_original(tmp_path):
     assert len(charts_of(page)[0]["layer"]) == 1
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+COMMITTED = [name for name in EXPERIMENTS if (RESULTS / name).is_dir()]
+
+
+@pytest.mark.parametrize("name", COMMITTED)
 def test_every_experiment_has_question_answer_and_a_caption_for_each_figure(name):
     words = page_words(name)
     assert words.question.endswith("?")
@@ -213,7 +216,7 @@ def test_every_experiment_has_question_answer_and_a_caption_for_each_figure(name
         assert set(result.document["figures"]) <= set(words.captions), result.name
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", COMMITTED)
 def test_the_page_of_every_committed_result_is_built(name, tmp_path):
     shutil.copytree(RESULTS / name, tmp_path / name, ignore=shutil.ignore_patterns("*.png", "*.svg"))
     page = EXPERIMENTS[name].report(tmp_path / name).read_text(encoding="utf-8")

@@ -62,10 +62,15 @@ def measured_once(tmp_path_factory):
 
 
 def copied(measured_once, tmp_path):
+    """The result as one of before results were sealed, so that its parts may be changed."""
     folder = tmp_path / "results" / "copying" / "quick"
     (folder / "tables").mkdir(parents=True)
     for name in ("result.json", "tables/curves.csv", "tables/runs.csv"):
         (folder / name).write_text((measured_once / "results" / "copying" / "quick" / name).read_text())
+    document = json.loads((folder / "result.json").read_text())
+    for name in ("files", "seal"):
+        document.pop(name, None)
+    (folder / "result.json").write_text(json.dumps(document))
     return folder
 
 

@@ -219,7 +219,12 @@ def test_every_committed_result_is_recomputed_or_known_not_to_be():
 @pytest.mark.parametrize("place", EXACT)
 def test_a_result_follows_from_its_measurements(place, tmp_path):
     result, document = recomputed(place), read_result(RESULTS / place)
-    told = {"findings": differences(as_json([f.to_json() for f in result.findings]), document["claims"], NEAR)}
+    findings = as_json([finding.to_json() for finding in result.findings])
+    for now, kept in zip(findings, document["claims"], strict=True):
+        for part, before in zip(now["parts"], kept["parts"], strict=True):
+            if "direction" not in before:  # a result of before directions were kept beside our margins
+                part.pop("direction", None)
+    told = {"findings": differences(findings, document["claims"], NEAR)}
     older_names = {"runs": "seeds"} if place in CALLED_SEEDS else {}
     for name, table in result.tables.items():
         theirs = table_of(RESULTS / place / "tables" / f"{older_names.get(name, name)}.csv")

@@ -80,8 +80,8 @@ def predicts(numbers: Numbers) -> bool:
 def above_chance(number: Number) -> tuple[float, float, float] | None:
     """Value and interval of agreement as shares of what is possible above chance; None where they are undefined.
 
-    >>> above_chance(Number(0.55, 0.5, 0.6, chance=0.1))[0]
-    0.5
+    >>> above_chance(Number(0.75, 0.5, 1.0, chance=0.5))
+    (0.5, 0.0, 1.0)
     """
     if number.value is None or number.low is None or number.high is None or number.chance is None:
         return None

@@ -27,7 +27,7 @@ from attnlab.cli import (
     train,
     translate,
 )
-from attnlab.cli.options import Screen, settings
+from attnlab.cli.options import Screen, Settings, settings
 from attnlab.errors import AttnlabError, UsageError
 
 STOPPED = 130
@@ -125,6 +125,7 @@ def main() -> None:
 
     with warnings.catch_warnings():
         warnings.showwarning = show
+        settings.kept = Settings.kept  # another command of this process may have left its own
         try:
             check_completion(sys.argv[1:])
             code = app(general_first(sys.argv[1:]), prog_name="attnlab", standalone_mode=False)

@@ -57,6 +57,6 @@ def claims(results: Path | str = "results") -> list[Decision]:
     """How every claim stands after the results in a folder.
 
     >>> len(claims("no such folder"))
-    90
+    105
     """
     return decide(as_path(results, "The folder of results"))

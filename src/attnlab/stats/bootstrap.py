@@ -201,7 +201,7 @@ def spread_over_pairs(matrix: Floats, *purpose: str) -> Floats | None:
     """The standard deviation over pairs of a symmetric ``matrix (seeds, seeds)``: (resamples + 1,), the first of all
     seeds, the others of seeds drawn again as in `interval_over_pairs`. None for fewer than three seeds.
 
-    >>> spread_over_pairs(np.full((3, 3), 0.5))[0]
+    >>> float(spread_over_pairs(np.full((3, 3), 0.5))[0])
     0.0
     """
     seeds = len(matrix)
