@@ -79,8 +79,8 @@ def check_outputs(outputs: Sequence[Path | None], inputs: Sequence[Path | None] 
             for others, what in ((inputs, "it is read, too"), (wanted[:place], "it is named for two outputs")):
                 if any(other is not None and _same(path, other) for other in others):
                     raise UsageError(f"{path} cannot be written: {what}; name another file.")
-        except OSError as fault:
-            raise UsageError(f"{path} cannot be written: {fault.strerror or fault}.") from None
+        except (OSError, RuntimeError) as fault:  # links in a circle are a RuntimeError
+            raise UsageError(f"{path} cannot be written: {getattr(fault, 'strerror', None) or fault}.") from None
 
 
 def _check_place(path: Path) -> None:

@@ -160,7 +160,7 @@ def _judged(attempt: Attempt, ended: Ended) -> str:
         return f"A traceback: ...{said[-700:]}"
     if ended.code not in CODES:
         return f"Exit code {ended.code}. {said[-500:]}"
-    ending = "Stopped." in ended.err or "error: " in ended.err  # Ctrl-C may come while a refusal is said
+    ending = "Stopped." in said or "error: " in said  # Ctrl-C may come while a refusal is said
     if ended.code == 130 and not (attempt.command in TRAIN and ending):
         return f"Exit code 130, which is for Ctrl-C, and says so. {said[-500:]}"
     if ended.code == 1 and not (attempt.command.startswith("store") or attempt.out):

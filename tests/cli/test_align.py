@@ -135,6 +135,7 @@ def test_a_mistake_is_told_and_nothing_is_written(words, told, folder, monkeypat
         (["both", "--out", "pipe"], "pipe cannot be written: it is a device or a pipe"),
         (["both", "--out", "null"], "null cannot be written: it is a device or a pipe"),
         (["both", "--table-out", "both/t.tsv"], "both/t.tsv cannot be written: both is a file"),
+        (["both", "--out", "circle/links"], "circle/links cannot be written: "),
         (["both", "--out", "n" * 252], "n cannot be written: File name too long"),
         (["both", "--out", f"folder/{'n' * 300}/links"], "/links cannot be written: File name too long"),
     ],
@@ -145,6 +146,7 @@ def test_an_output_that_would_destroy_something_is_refused_before_anything_is_re
     os.link(folder / "de", folder / "hard")
     os.mkfifo(folder / "pipe")
     (folder / "null").symlink_to("/dev/null")
+    (folder / "circle").symlink_to("circle")
     (folder / "taken").mkdir()
     (folder / "t.parquet").write_bytes(b"")
     before = {path.name: path.is_file() and path.read_bytes() for path in folder.iterdir()}

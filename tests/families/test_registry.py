@@ -26,7 +26,13 @@ from attnlab.runs.sweep import sweep
 @pytest.mark.parametrize("name", registry.FAMILIES)
 def test_a_family_exports_what_its_entry_says(name):
     family = registry.FAMILIES[name]
-    for part, exported in (("task", "TASKS"), ("model", "MODELS"), ("remedy", "REMEDIES"), ("stop rule", "STOP_RULES")):
+    for part, exported in (
+        ("task", "TASKS"),
+        ("model", "MODELS"),
+        ("remedy", "REMEDIES"),
+        ("stop rule", "STOP_RULES"),
+        ("deception", "DECEPTIONS"),
+    ):
         records = getattr(registry.import_module(family.module), exported, ())
         assert tuple(record.model_fields["kind"].default for record in records) == family.kinds(part)
         assert [registry.spec_class(part, kind) for kind in family.kinds(part)] == [*records]
@@ -38,6 +44,7 @@ def test_a_family_exports_what_its_entry_says(name):
     assert callable(module.build) and callable(module.check)
     assert hasattr(module, "check_remedy") == bool(family.remedies)
     assert hasattr(module, "stop_rule") == bool(family.stop_rules)
+    assert hasattr(module, "check_deception") == bool(family.deceptions)
 
 
 @pytest.mark.parametrize(

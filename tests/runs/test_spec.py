@@ -125,3 +125,8 @@ def test_a_schedule_out_of_range_is_refused(values, named):
 def test_an_interval_that_is_no_number_of_steps_is_refused(interval):
     with pytest.raises(UsageError, match=f"interval: .* 1 or more, not {interval!r}"):
         Schedule.every(interval, steps=10)
+
+
+def test_a_schedule_beyond_reason_is_refused_at_once():
+    with pytest.raises(UsageError, match="updates are too many to plan"):
+        Schedule.every(25, steps=10**30)

@@ -18,6 +18,10 @@ Step = Annotated[int, Field(ge=0)]
 Keep = bool | Literal["best"]
 
 
+MOST = 10**6
+"""Evaluations of one schedule."""
+
+
 class OwnStopRule(Spec):
     """A stop rule of the user's own: ``rule`` names its class as ``module:Class``, ``settings`` its arguments.
 
@@ -103,4 +107,6 @@ class Schedule(Record):
         """Evaluate at the start, every ``interval`` steps and at the end; ``settings``: any others of a schedule."""
         if not isinstance(interval, int | np.integer) or interval < 1:
             raise UsageError(f"interval: evaluations are a whole number of steps apart, 1 or more, not {interval!r}.")
+        if isinstance(steps, int) and steps // interval > MOST:
+            raise UsageError(f"steps: {steps:.4g} updates are too many to plan; {MOST * interval} at most are right.")
         return cls(steps=steps, evaluations=tuple(sorted({*range(0, steps + 1, interval), steps})), **settings)
