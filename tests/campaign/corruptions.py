@@ -137,7 +137,9 @@ def compared(harm: Harm, template: Path) -> tuple[str, str]:
                 return "not met", f"{name} differs in silence."
         except AttnlabError as error:
             refused += 1
-            if not names(str(error), harm):
+            # Without its result.json a folder is no result, and the folder is what can be named.
+            gone = any(path.name == "result.json" and not path.exists() for path in harm.paths)
+            if not names(str(error), harm) and not (gone and "has no result to report on" in str(error)):
                 return "not met", f"{name}: the refusal names another file: {error}"
     return ("refused" if refused else "as before or made again"), ""
 
