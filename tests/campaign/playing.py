@@ -15,7 +15,7 @@ from tests.campaign.cases import Case
 from tests.campaign.nursery import Nursery
 
 PLAYS = {"inputs": inputs.play, "corruptions": corruptions.play, "kills": kills.play}
-SIZES = {"inputs": 1600, "corruptions": 1600, "kills": 160}
+SIZES = {"inputs": 800, "corruptions": 800, "kills": 120}
 """Cases of a whole campaign."""
 LEAST = {"inputs": 500, "corruptions": 500, "kills": 200}
 """What a whole campaign counts at least; a case of kills has two on average."""

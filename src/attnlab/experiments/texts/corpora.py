@@ -165,7 +165,7 @@ class TextRuns(CorpusRuns):
         # Word vectors are where it began, not what it learned, so their file is not needed.
         from_random = spec.model.model_copy(update={"vectors": None})
         network = from_random.build(self.corpus.words, len(self.corpus.classes), spec.init_seed)
-        network.load_state_dict(run.run.load(best_step(run) if step is None else step).weights)
+        run.run.load_into(network, best_step(run) if step is None else step)
         return network
 
     def word_scores(self, step: int | None = None) -> Floats:

@@ -224,10 +224,10 @@ def _strongest(id: str, evidence: _Evidence) -> Iterator[tuple[str, Preset, Part
 def _read_experiment(folder: Path) -> _Evidence:
     evidence: _Evidence = {}
     for preset in PRESETS:
-        for path in [folder / preset / "result.json", *sorted(folder.glob(f"{preset}/[!.]*/result.json"))]:
-            if path.is_file():
-                row = "" if path.parent.name == preset else path.parent.name
-                findings = _read_result(path, folder.name, preset)
+        for place in [folder / preset, *sorted(folder.glob(f"{preset}/[!.]*"))]:
+            if holds_result(place):
+                row = "" if place.name == preset else place.name
+                findings = _read_result(place / "result.json", folder.name, preset)
                 evidence.setdefault(row, {})[preset] = {f.claim: _named(row, f.parts) for f in findings}
     return evidence
 
@@ -252,6 +252,17 @@ def _read_result(path: Path, experiment: str, preset: Preset) -> tuple[Finding, 
         if finding.claim not in own:
             raise UsageError(f"{path} decides {finding.claim!r}; claims of {experiment} are {', '.join(own)}.")
     return result.claims
+
+
+def holds_result(folder: Path) -> bool:
+    """Whether there is a result in a folder; what is left of one that has lost its result.json is refused."""
+    if (folder / "result.json").is_file():
+        return True
+    if left := next((name for name in ("tables", "figures") if (folder / name).is_dir()), None):
+        raise UsageError(
+            f"{folder} has {left} of a result but no file result.json; run the experiment again, or remove the folder."
+        )
+    return False
 
 
 def read_whole(path: Path) -> bytes:
