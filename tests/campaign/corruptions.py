@@ -101,10 +101,10 @@ def store_used(harm: Harm, template: Path) -> tuple[str, str]:
                     if not names(str(error), harm):
                         return "not met", f"The refusal names another file: {error}"
             told += " ".join(str(one.message) for one in caught)
-            if harm.forged and schedule == SHORT and same is not None and same["weights"] != wanted["weights"]:
-                if wrong := _taken(spec, harm, template):
+            if harm.forged and schedule == SHORT and same is not None:
+                if same["weights"] != wanted["weights"] and (wrong := _taken(spec, harm, template)):
                     return "not met", wrong
-                wanted.pop("weights")
+                del wanted["weights"], wanted["record"]
             if same is not None and (wrong := _differs(same, wanted, told, harm)):
                 return "not met", f"{spec.id} after {schedule.steps} steps: {wrong}"
     if refused:

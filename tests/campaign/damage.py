@@ -27,8 +27,9 @@ class Harm:
     """What was done in words, and the paths of which one has to be named.
 
     ``quiet``: it may also go unnoticed: nothing is lost by it, or all of a result is, which then was not run.
-    ``forged``: weights of another form. A finished run is not trained, so nobody looks at them then; `verify` names
-    them, training on refuses them, and so does a network that is to have them.
+    ``forged``: a checkpoint with weights of another form, or other metrics. A finished run is not trained on,
+    so nobody looks at them then; `verify` names them, training on refuses them, and so does a network that is to have
+    these weights.
     """
 
     what: str
@@ -184,7 +185,7 @@ def crafted_state(folder: Path, random: Random) -> Harm:
     manifest["files"][name] = {"bytes": len(data), "sha256": sha256(data).hexdigest()}
     (place / "manifest.json").write_bytes(to_sealed_json(manifest))
     paths = place / name, place, place.parent.parent / "metrics.parquet"
-    return Harm(f"{place / name} crafted", paths, forged=name.startswith("tensors"))
+    return Harm(f"{place / name} crafted", paths, forged=True)
 
 
 def _crafted_tensors(data: bytes, random: Random) -> bytes:

@@ -191,7 +191,9 @@ def _named(attempt: Attempt, said: str) -> bool:
     }
     for name, value in attempt.hostile.items():
         names |= {typed.get(name) or name.upper(), repr(name), value.split("=")[0] or "''"}
-        names |= set() if value else {"()", f"the {name} ."}  # no path is the current folder
+        names |= {f"error: {name}:"} | (set() if value else {"()", f"the {name} ."})  # no path is the current folder
+        names |= {f"The {name} "} if typed.get(name) == "" else set()
+        names |= {one.upper() for one in typed if not typed[one]} if name not in typed else set()  # taken for arguments
         names |= {
             form
             for part in (value[:200], Path(value).name[:200])

@@ -61,6 +61,8 @@ def played(part: str, seed: str, numbers: Iterable[int], jobs: int = 1, show: Sh
             tally.met[outcome.met] += 1
             if outcome.wrong:
                 tally.failures.append(f"{case.again}\n  {outcome.what}\n  {outcome.wrong}")
+            if show is not None and sum(tally.met.values()) % 100 == 0:
+                show(f"{part} from {numbers[0]}, so far {tally.told}; {len(tally.failures)} failures")
             if show is not None and (outcome.wrong or len(numbers) == 1):
                 show(tally.failures[-1] if outcome.wrong else f"{outcome.what}: {outcome.met}")
 

@@ -32,7 +32,9 @@ def best_kept_step(run: Run) -> int:
     steps = run.kept()
     if not steps:
         raise StoreError(f"Run {run.id} has no weights in the store; train it again.")
-    accuracy = {int(row["step"]): row["accuracy"] for row in run.metrics() if "accuracy" in row}
+    if len(steps) == 1:
+        return steps[0]
+    accuracy = {int(row["step"]): row["accuracy"] for row in run.whole_metrics() if "accuracy" in row}
     measured = [step for step in steps if step in accuracy]
     return max(measured, key=lambda step: accuracy[step]) if measured else steps[-1]
 

@@ -171,6 +171,10 @@ class Run:
         """The rows by step; empty if there are none, or they are damaged (with a StoreWarning)."""
         return self.measured().rows
 
+    def whole_metrics(self) -> list[MetricRow]:
+        """The same where something depends on them: damaged or missing ones are a StoreError that names the file."""
+        return tables.read_rows(self.path / METRICS, self.id)[0]
+
     def measured(self) -> Measured:
         """As `metrics`; those of another run are a ForeignFile."""
         rows: list[MetricRow] = []

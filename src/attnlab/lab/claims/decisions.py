@@ -229,6 +229,8 @@ def _read_experiment(folder: Path) -> _Evidence:
                 row = "" if place.name == preset else place.name
                 findings = _read_result(place / "result.json", folder.name, preset)
                 evidence.setdefault(row, {})[preset] = {f.claim: _named(row, f.parts) for f in findings}
+        if not any(preset in presets for presets in evidence.values()) and any(folder.glob(f"{preset}/[!.]*")):
+            raise UsageError(f"{folder / preset} holds no result; run the experiment again, or remove the folder.")
     return evidence
 
 
