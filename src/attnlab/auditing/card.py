@@ -111,7 +111,7 @@ def _learned(numbers: Numbers) -> Answer:
         said = f"The network is no better than the commonest class ({numbers.majority:.1%}): it has found nothing."
         return Answer(question, "poor", measure, number, said, f"See what the forecast says about the data. {DATA}")
     if number.low is None or number.high is None:
-        return Answer(question, "unknown", measure, number, "There are too few texts to tell.")
+        return Answer(question, "unknown", measure, number, "There are too few texts to decide.")
     if number.high < FLAT:
         said = "It is practically uniform: all words of a text get nearly the same share, whatever the accuracy."
         return Answer(question, "poor", measure, number, said, f"Read influence, not attention. {DATA}")
@@ -127,7 +127,7 @@ def _knowledge(compared: Compared) -> Answer:
         "good": "Its top word is among those from which the network would guess the label by themselves.",
         "mixed": "Its top word is somewhat more often than by chance one that says the label by itself.",
         "poor": "Its top word is hardly more often than by chance one that says the label by itself.",
-        "unknown": "It cannot be told.",
+        "unknown": "It is not known.",
     }
     advice = (
         ""
@@ -146,7 +146,7 @@ def _influence(gradient: Compared, left_out: Compared) -> Answer:
         "good": "Its top word is one that the prediction depends on.",
         "mixed": "Its top word is somewhat more often than by chance one that the prediction depends on.",
         "poor": "Its top word is hardly more often than by chance one that the prediction depends on.",
-        "unknown": "It cannot be told.",
+        "unknown": "It is not known.",
     }
     tau = f" Over all words of a text the orders agree by tau {worst.tau}."
     advice = (
@@ -164,7 +164,7 @@ def _stable(compared: Compared | None) -> Answer:
         "good": "Networks from other seeds look at the same words.",
         "mixed": "Networks from other seeds look at the same words in part.",
         "poor": "Networks from other seeds look at other words.",
-        "unknown": "It cannot be told.",
+        "unknown": "It is not known.",
     }
     advice = "" if grade in ("good", "unknown") else "Read the mean over several seeds, not one network's attention."
     return Answer(question, grade, measure, number, says[grade], advice)

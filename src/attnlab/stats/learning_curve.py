@@ -1,6 +1,6 @@
 """Where a learning curve goes on: error against n as a + b n^-c, with an interval that was tried on held-back sizes.
 
-Few sizes do not tell an error that keeps falling from one that has come to rest, so no single curve is fitted: all
+Few sizes do not separate an error that keeps falling from one that has come to rest, so no single curve is fitted: all
 pairs of a resting error a and a rate c are weighed by how well they go with what was measured, and the interval is that
 of their predictions, with the spread of single trainings added.
 """

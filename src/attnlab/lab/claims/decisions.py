@@ -165,9 +165,9 @@ def decide(results_root: Path) -> list[Decision]:
 
 def _decide_claim(claim: Claim, evidence: dict[str, _Evidence]) -> Decision:
     spoken = {name: list(_strongest(claim.id, evidence[name])) for name in claim.experiments}
-    told = [(name, *found) for name, of_one in spoken.items() for found in of_one]
-    parts = tuple(part for *_, part in told)
-    rows = tuple(dict.fromkeys(row for _, row, _, _ in told if row))
+    counted = [(name, *found) for name, of_one in spoken.items() for found in of_one]
+    parts = tuple(part for *_, part in counted)
+    rows = tuple(dict.fromkeys(row for _, row, _, _ in counted if row))
     missing = [name for name, of_one in spoken.items() if parts and not of_one]
     missing += [row for row in claim.awaits if parts and not any(one.startswith(row) for one in rows)]
     verdict, direction = verdict_of(parts), direction_of(parts)
@@ -182,11 +182,11 @@ def _decide_claim(claim: Claim, evidence: dict[str, _Evidence]) -> Decision:
         outcome=outcome,
         weakly=weakly,
         deciding=_deciding(parts, verdict, direction, outcome),
-        preset=min((preset for _, _, preset, _ in told), key=PRESETS.index, default=None),
+        preset=min((preset for _, _, preset, _ in counted), key=PRESETS.index, default=None),
         parts=parts,
         rows=rows,
         missing=tuple(missing),
-        departs=tuple(dict.fromkeys(_departures(told))),
+        departs=tuple(dict.fromkeys(_departures(counted))),
     )
 
 
@@ -199,8 +199,8 @@ def _deciding(parts: Sequence[Part], verdict: Verdict, direction: Verdict, outco
     return next(iter([*alike, *parts]), None)
 
 
-def _departures(told: Iterable[tuple[str, str, Preset, Part]]) -> Iterator[str]:
-    for name, row, preset, _ in told:
+def _departures(counted: Iterable[tuple[str, str, Preset, Part]]) -> Iterator[str]:
+    for name, row, preset, _ in counted:
         if words := departing(name, preset, row):
             yield f"{row}: {words}" if row else words
 
@@ -235,7 +235,7 @@ def _read_experiment(folder: Path) -> _Evidence:
 
 
 def _named(row: str, parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The parts with their row's name in front, so that parts of several rows can be told apart."""
+    """The parts with their row's name in front, so that parts of several rows have different names."""
     return tuple(
         part if part.name == row or not row else Part(**(vars(part) | {"name": f"{row}: {part.name}"}))
         for part in parts
