@@ -208,7 +208,8 @@ def _named(attempt: Attempt, said: str) -> bool:
     if AS_PAIRS & attempt.hostile.keys():
         names |= {word for word in attempt.words if Path(word).suffix and not word.startswith("-")}
     pieces = {re.sub(r"\s+", "", name)[:20] for name in names}
-    return any(piece and piece in flat for piece in pieces)
+    quoted = any(repr(value) in said for value in attempt.hostile.values())  # with its blanks
+    return quoted or any(piece and piece in flat for piece in pieces)
 
 
 def _files(folder: Path) -> dict[str, str]:
