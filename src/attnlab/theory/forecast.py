@@ -24,8 +24,8 @@ Kind = Literal["pairs", "labels"]
 Prospect = Literal["no reason to be learned", "likely to be learned", "may be learned", "too little data to tell"]
 
 LIKELY = 0.1
-"""Bits from which on correspondence is likely to be learned: in a batch of 128 about nine sentences then separate a word
-from each of its neighbours, three times what chance makes of nine (its square root)."""
+"""Bits from which on correspondence is likely to be learned: in a batch of 128 about nine sentences then separate a
+word from each of its neighbours, three times what chance makes of nine (its square root)."""
 WEAK = 0.01
 """Bits below which there is no reason: not even one sentence of a batch of 128 tells them apart."""
 MEASURES = {

@@ -47,8 +47,9 @@ def stands(claim: Claim, parts: Sequence[Part]) -> str:
             outcome, f"It is {outcome}"
         )
     said += ", but weakly: in its direction, not with our margin" if weakly else ""
-    difference = differing(parts)
-    return f"{said}{f': {difference}' if difference else ''}.{f' {ONE_RUN}' if any(part.one_run for part in parts) else ''}"
+    if difference := differing(parts):
+        said += f": {difference}"
+    return f"{said}.{f' {ONE_RUN}' if any(part.one_run for part in parts) else ''}"
 
 
 def told_earlier(claim: Claim) -> list[str]:
