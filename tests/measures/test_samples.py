@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from attnlab.cli.main import app
 from attnlab.data.texts import read_texts
 from attnlab.errors import UsageError
-from attnlab.measures.samples import MODELS, curves_from, halves, sample_curves
+from attnlab.measures.samples import MODELS, curves_from, halves, samples
 from attnlab.stats.learning_curve import STEADIER, extrapolate, spread
 
 
@@ -30,7 +30,7 @@ def write_texts(path: Path, count: int = 200, classes: int = 2, seed: int = 0) -
 
 
 def test_a_planted_word_is_learned_by_all(tmp_path: Path) -> None:
-    found = sample_curves(read_texts(write_texts(tmp_path / "a.csv")), repeats=2, sizes=[40, 160])
+    found = samples(read_texts(write_texts(tmp_path / "a.csv")), repeats=2, sizes=[40, 160])
     for model in MODELS:
         assert np.mean(found.errors[model][160]) < 0.1
         assert [len(values) for values in found.errors[model].values()] == [2, 2]
@@ -40,7 +40,7 @@ def test_a_planted_word_is_learned_by_all(tmp_path: Path) -> None:
 
 def test_the_same_texts_give_the_same_numbers(tmp_path: Path) -> None:
     texts = read_texts(write_texts(tmp_path / "a.csv", classes=3))
-    first, again = (sample_curves(texts, repeats=2, sizes=[30]).errors for _ in range(2))
+    first, again = (samples(texts, repeats=2, sizes=[30]).errors for _ in range(2))
     assert first == again
 
 
@@ -149,4 +149,4 @@ def test_texts_that_cannot_be_used_are_refused(
     path = tmp_path / "a.csv"
     path.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
     with pytest.raises(UsageError, match=words):
-        sample_curves(read_texts(path), repeats=2, **options)
+        samples(read_texts(path), repeats=2, **options)

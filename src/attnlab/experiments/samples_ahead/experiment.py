@@ -15,7 +15,7 @@ from attnlab.lab.claims import Part, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import missing
-from attnlab.measures.samples import MODELS, REPEATS, SampleCurves, sample_curves
+from attnlab.measures.samples import MODELS, REPEATS, SampleCurves, samples
 from attnlab.pages.charts import INK, hue, inline, rounded, titled
 from attnlab.seeds import numpy_generator
 from attnlab.stats.bootstrap import percentiles
@@ -43,7 +43,7 @@ class SamplesAhead(Experiment):
     # --- measures
 
     def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained in the store)
-        found = {name: sample_curves(some(read())) for name, read in tasks(self.order.preset).items()}
+        found = {name: samples(some(read())) for name, read in tasks(self.order.preset).items()}
         self.curves: dict[str, SampleCurves] = found
 
     def seeds(self) -> dict[str, list[int]]:
