@@ -87,8 +87,8 @@ class TwinNumbers:
     against: str = "leave-one-out"
 
 
-EQUAL_TVD = 0.05
-"""Predictions this close count as equal even where two seeds agree better."""
+EQUAL_TVD, EQUAL_ACCURACY = 0.05, 0.02
+"""Predictions this close count as equal even where two seeds agree better, unless they are so much less accurate."""
 
 
 @dataclass(frozen=True)
@@ -184,21 +184,23 @@ def _twin(
     apart = total_variation(np.exp(original.log_probabilities), np.exp(twin.log_probabilities))
     same = original.log_probabilities.argmax(1) == twin.log_probabilities.argmax(1)
     own = Compared.of("own", [(twin.alpha.select(sample), twin.loo)])
+    first, second = (float((one.log_probabilities.argmax(1) == labels).mean()) for one in (original, twin))
     return TwinNumbers(
         weight,
-        float((twin.log_probabilities.argmax(1) == labels).mean()),
+        second,
         Number.of(apart),
         Number.of(jensen_shannon(original.alpha, twin.alpha)),
         float(same.mean()),
         own.top,
         own.tau,
-        counts_as_equal(apart, seeds_tvd),
+        counts_as_equal(apart, seeds_tvd, first - second),
     )
 
 
-def counts_as_equal(apart: Floats, seeds_tvd: Number | None) -> bool:
-    """Whether predictions ``apart`` by these TVDs are as close as those of two seeds."""
-    return bool(apart.mean() <= max(EQUAL_TVD, seeds_tvd.value or 0.0 if seeds_tvd else 0.0))
+def counts_as_equal(apart: Floats, seeds_tvd: Number | None, lost: float) -> bool:
+    """Whether predictions ``apart`` by these TVDs are as close as those of two seeds, and hardly ``lost`` accuracy."""
+    close = apart.mean() <= max(EQUAL_TVD, seeds_tvd.value or 0.0 if seeds_tvd else 0.0)
+    return bool(close and lost <= EQUAL_ACCURACY)
 
 
 def erased_numbers(taken_out: Sequence[Mapping[str, Floats]]) -> dict[str, Number]:

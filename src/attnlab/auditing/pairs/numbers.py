@@ -99,14 +99,15 @@ def _twin(
     groups = words.pair
     own = Compared.of("own", [(twin.alpha, twin.delta)], groups)
     jsd: Floats = jensen_shannon(original.alpha, twin.alpha)
+    first, second = (float((one.predicted == words.right).mean()) for one in (original, twin))
     return TwinNumbers(
         weight,
-        float((twin.predicted == words.right).mean()),
+        second,
         Number.of(apart.tvd, groups=groups),
         Number.of(jsd, groups=groups),
         float(apart.same.mean()),
         own.top,
         own.tau,
-        counts_as_equal(apart.tvd, seeds_tvd),
+        counts_as_equal(apart.tvd, seeds_tvd, first - second),
         against="influence",
     )
