@@ -74,10 +74,8 @@ def test_a_twin_starts_from_its_original_but_for_attention_and_moves_away_at_clo
     store, spec, step = world
     fresh = build_problem(twin_of(spec, step), weights=store.weights).model.state_dict()
     own = store.weights(spec.id, step)
-    assert [name for name, value in own.items() if not torch.equal(value, fresh[name])] == [
-        "query.weight",
-        "query.bias",
-    ]
+    drawn_anew = {name for name, value in own.items() if not torch.equal(value, fresh[name])}
+    assert drawn_anew == {"query.weight", "query.bias"}
     far, near = (train(twin_of(spec, step, w), Schedule.every(50, steps=100), store).rows[-1] for w in (0.3, 0.0))
     assert far["jsd"] > near["jsd"] + 0.1
     assert near["tvd"] < 0.15
