@@ -191,7 +191,7 @@ def row_of(name: str, made: Audit) -> dict[str, object]:
 
 def left_one_out(rows: list[dict[str, object]]) -> dict[str, object]:
     """How often trust below a threshold says rightly that a twin moves attention by more than FAR bits at equal
-    predictions, the threshold being the best one for all other data sets; beside it, how often the commoner answer does.
+    predictions, the threshold being the best one for all other data sets; and how often the commoner answer does.
     """
     trust = np.array([float(row["trust"]) for row in rows])  # type: ignore[arg-type]
     moved = np.array([bool(row["equal"]) and float(row["moved"]) > FAR for row in rows])  # type: ignore[arg-type]
@@ -221,9 +221,7 @@ def main(out: Path, only: list[str]) -> None:
     found = [sum(map(bool, truths)), len(truths)]
     summary = {"truths": found, "rho": rho, "left_one_out": held_out, "data_sets": len(usable), "rows": rows}
     (out / "card.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    print(
-        f"{summary['truths'][0]} of {summary['truths'][1]} planted truths found; rho {rho} over {len(usable)} data sets"
-    )
+    print(f"{found[0]} of {found[1]} planted truths found; rho {rho}; {held_out}; {len(usable)} data sets with grades")
 
 
 if __name__ == "__main__":

@@ -93,8 +93,8 @@ class Card:
 
 
 def make_card(numbers: Numbers, too_little: str = "", words: Wording = TEXTS, hints: Sequence[str] = ()) -> Card:
-    """The card for these numbers; ``too_little``: why there is too little data for grades. ``hints``: what the data says
-    before anything is trained, such as a word that alone decides the label; they are among the remarks.
+    """The card for these numbers; ``too_little``: why there is too little data for grades. ``hints``: what the data
+    says before anything is trained, such as a word that alone decides the label; they are among the remarks.
     """
     compared = numbers.compared
     other = compared["attention, leave-one-out" if words is TEXTS else "attention, alignment"]

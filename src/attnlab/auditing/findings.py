@@ -60,8 +60,8 @@ class DataFindings:
         if self.word is None or not self.word.decides:
             return []
         return [
-            f"One word alone decides the label: whether {self.word.word[:40]!r} occurs gives {self.word.label[:40]} with "
-            f"an accuracy of {self.word.accuracy:.1%}. If it would not be there in use, it is a leak."
+            f"One word alone decides the label: whether {self.word.word[:40]!r} occurs gives {self.word.label[:40]} "
+            f"with an accuracy of {self.word.accuracy:.1%}. If it would not be there in use, it is a leak."
         ]
 
     @property
