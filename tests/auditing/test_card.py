@@ -144,3 +144,7 @@ def test_predictions_are_equal_if_they_are_close_and_as_accurate():
     assert counts_as_equal(close, None, 0.0) and not counts_as_equal(far, None, 0.0)
     assert counts_as_equal(far, number(0.25), 0.02)  # two seeds are further apart
     assert not counts_as_equal(far, number(0.25), 0.03) and counts_as_equal(far, number(0.25), -0.1)
+
+
+def test_what_the_data_says_is_among_the_remarks():
+    assert make_card(numbers(), hints=["The sign is in pairs of words."]).remarks[0] == "The sign is in pairs of words."

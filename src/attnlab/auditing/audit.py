@@ -110,7 +110,7 @@ def audit(
         learned = [read.network(run) for run in done.learned]
         twins = {weight: read.network(run, run.step) for weight, run in done.twins.items()}
         numbers = read.numbers(done, learned, twins)
-    card = make_card(numbers, findings.too_little)
+    card = make_card(numbers, findings.too_little, hints=(*findings.deciding, *made_forecast.reasons))
     shown = read.examples(learned[0], twins, numbers) if examples else ()
     settings = _settings(chosen, seeds, task, done)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -92,8 +92,10 @@ class Card:
         return asdict(self)
 
 
-def make_card(numbers: Numbers, too_little: str = "", words: Wording = TEXTS) -> Card:
-    """The card for these numbers; ``too_little``: why there is too little data for grades."""
+def make_card(numbers: Numbers, too_little: str = "", words: Wording = TEXTS, hints: Sequence[str] = ()) -> Card:
+    """The card for these numbers; ``too_little``: why there is too little data for grades. ``hints``: what the data
+    says before anything is trained, such as a word that alone decides the label; they are among the remarks.
+    """
     compared = numbers.compared
     other = compared["attention, leave-one-out" if words is TEXTS else "attention, alignment"]
     answers = [
@@ -109,7 +111,7 @@ def make_card(numbers: Numbers, too_little: str = "", words: Wording = TEXTS) ->
     if too_little:
         answers = [_without_grade(one, too_little) for one in answers]
     headline = _headline(numbers, answers, too_little, words)
-    return Card(headline, tuple(answers), tuple(_remarks(numbers, answers, words)))
+    return Card(headline, tuple(answers), (*hints, *_remarks(numbers, answers, words)))
 
 
 def predicts(numbers: Numbers) -> bool:

@@ -80,7 +80,7 @@ def audit_pairs(
         learned = [read.translator(run) for run in done.learned]
         twins = {weight: read.translator(run, run.step) for weight, run in done.twins.items()}
         numbers = read.numbers(done, learned, twins)
-    card = make_card(numbers, findings.too_little, PAIRS)
+    card = make_card(numbers, findings.too_little, PAIRS, made_forecast.reasons)
     shown = read.example(learned[0], twins, numbers) if examples else ()
     name = f"{Path(files.source).name} and {Path(str(files.target)).name}"
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
