@@ -7,6 +7,7 @@ the same with all weights equal, so that what differs is attention alone. A fift
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,17 +97,39 @@ class SampleCurves:
             "notes": list(self.notes),
         }
 
+    def save(self, path: str | Path, name: str = "your data") -> Path:
+        """Write a page (.html) or all numbers (.json), as ``path`` ends; ``name`` says what was read."""
+        from attnlab.pages.samples import save_samples  # pages read curves, and only this one call needs pages
+
+        return save_samples(Path(path), self, name)
+
 
 Watch = Callable[[str], None]
 
 
-def sample_curves(
+def samples(
     texts: LabelledTexts, *, repeats: int = REPEATS, watch: Watch | None = None, sizes: Sequence[int] | None = None
 ) -> SampleCurves:
-    """Train all three models on subsamples of ``texts`` of growing size, ``repeats`` times each.
+    """Train attention, uniform attention and logistic regression on more and more of ``texts``: does attention pay?
 
-    ``sizes``: those to try; by default halves of halves of all training texts.
+    ``texts``: what `attnlab.data.texts.read_texts` returns. ``repeats``: trainings at each size. ``sizes``: those to
+    try; by default halves of halves of all training texts. ``watch``: called with what is done next.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from attnlab.data.texts import read_texts
+    >>> rows = [f"{'good' if k % 2 else 'bad'} film number {k},{k % 2}" for k in range(100)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "reviews.csv"
+    ...     _ = path.write_text("review,stars\\n" + "\\n".join(rows))
+    ...     found = samples(read_texts(path, text="review", label="stars"), sizes=[20, 40], repeats=2)
+    >>> print(found.sentence)
+    Attention does not pay at any size up to 40 texts. Accuracy there: attention 100.0%, uniform attention 100.0%, ...
     """
+    if not isinstance(texts, LabelledTexts):
+        raise UsageError(f"Samples are drawn from what attnlab.read_texts returns, not from {type(texts).__name__}.")
+    if repeats < 2:
+        raise UsageError(f"repeats = {repeats}: an interval over trainings needs 2 or more.")
     pairs, labels = texts.pairs, texts.pairs.target.astype(np.int64)
     check_classes(texts, labels)
     held_out = hold_out_fifth(labels)
