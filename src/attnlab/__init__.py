@@ -18,9 +18,13 @@ The verbs are those of the command line; what they take and return is in the sub
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# As in `typing`, which is not imported: `python -m attnlab` comes here before `__main__` takes the current folder off
+# the path, where any file may be called typing.py.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from attnlab.auditing.audit import audit
     from attnlab.auditing.explain import explain
     from attnlab.auditing.translating import translate
@@ -101,7 +105,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     # Names are fetched when first used: `attnlab --help` should not wait for PyTorch.
     if name == "__version__":
         from importlib.metadata import version

@@ -1,19 +1,38 @@
-"""The page over all corpora of an experiment on labelled texts, made from the results of its rows on disk."""
+"""Experiments with a row for each corpus: the page over all corpora, made from the results of the rows on disk."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from attnlab.errors import UsageError
-from attnlab.experiments.texts.corpora import TextExperiment
 from attnlab.lab.claims import OF_OURS, Part, claim, outcome_of
 from attnlab.lab.claims.words import told_earlier
+from attnlab.lab.experiment import Experiment
 from attnlab.lab.page import PAGE, decisions, figures, how_it_was_run
 from attnlab.lab.paper_figure import page_words
 from attnlab.lab.written import WrittenResult, in_words, strongest
 from attnlab.pages.page import Section, write_page
 
 
-def write_page_of_rows(experiment: TextExperiment, folder: Path) -> Path:
+class RowsExperiment(Experiment):
+    """An experiment that is run corpus by corpus, and reported over all of them.
+
+    ``lead``: the sentence below the page's title; ``main``: the table that is shown over all corpora; ``columns``:
+    those of its columns that are, and their headings (none: all); ``shown``: the tables for each corpus;
+    ``answers_with``: the rows without which it gives no answer (none: all).
+    """
+
+    lead: ClassVar[str] = ""
+    main: ClassVar[str] = ""
+    columns: ClassVar[Mapping[str, str]] = {}
+    shown: ClassVar[tuple[str, ...]] = ()
+    answers_with: ClassVar[tuple[str, ...]] = ()
+
+    def report(self, folder: Path) -> Path:
+        return write_page_of_rows(self, folder) if self.rows else super().report(folder)
+
+
+def write_page_of_rows(experiment: RowsExperiment, folder: Path) -> Path:
     """Write ``report.html`` into the experiment's results ``folder`` and say where it is."""
     results = strongest(folder, experiment.rows)
     if not results:
