@@ -143,6 +143,13 @@ def workers(jobs: int | None) -> int:
     return cores()
 
 
+def check_engine(name: str, address: str | None) -> None:
+    """Refuse an engine that there is not, and settings of another one, before any work."""
+    from attnlab.runs import engines
+
+    engines.check_engine(name, None if name == "local" and given_by("RAY_ADDRESS", address) else address)
+
+
 def make_engine(
     name: str, jobs: int | None, address: str | None, cpus: float | None = None, gpus: float | None = None
 ) -> "Engine":
