@@ -123,7 +123,8 @@ DRIVER = """
     from attnlab.runs.sweep import sweep
 
     engine = RayEngine(sys.argv[2], every=0.1, shared=False)
-    sweep(jobs_of(small_spec, range(4)), RunStore(sys.argv[1]), engine, lambda job, event: print(event.kind, flush=True))
+    jobs, store = jobs_of(small_spec, range(4)), RunStore(sys.argv[1])
+    sweep(jobs, store, engine, lambda job, event: print(event.kind, flush=True))
 """
 
 

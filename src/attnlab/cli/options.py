@@ -143,11 +143,11 @@ def workers(jobs: int | None) -> int:
     return cores()
 
 
-def check_engine(name: str, address: str | None) -> None:
+def check_engine(name: str, address: str | None, cpus: float | None = None) -> None:
     """Refuse an engine that there is not, and settings of another one, before any work."""
-    from attnlab.runs import engines
+    from attnlab.cluster.connection import check_engine
 
-    engines.check_engine(name, None if name == "local" and given_by("RAY_ADDRESS", address) else address)
+    check_engine(name, None if name == "local" and given_by("RAY_ADDRESS", address) else address, cpus)
 
 
 def make_engine(

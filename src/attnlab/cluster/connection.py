@@ -17,6 +17,7 @@ from typing import Any
 
 from attnlab.errors import AttnlabError, UsageError
 
+ENGINES = ("local", "ray")
 PATIENCE = 4.0
 """Seconds for which an address may take to answer, once for its connection and once for its first words."""
 ONE_THREAD = {"env_vars": {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}}
@@ -57,6 +58,20 @@ def import_ray() -> Any:
             "The engine ray needs Ray, which is not installed; install it with: pip install 'attnlab[cluster]'"
         ) from None
     return ray
+
+
+def check_engine(name: str, address: str | None = None, cpus: float | None = None, gpus: float | None = None) -> Need:
+    """What each run takes, if there is such an engine and these settings are its own; a UsageError otherwise."""
+    if name not in ENGINES:
+        raise UsageError(f"There is no engine {name!r}; known engines are {', '.join(ENGINES)}.")
+    if name == "local":
+        given = {"--address": address, "--cpus-per-run": cpus, "--gpus-per-run": gpus}
+        if named := [option for option, value in given.items() if value is not None]:
+            raise UsageError(f"{named[0]} is for the engine ray; add --engine ray, or leave it out.")
+        return Need()
+    need = Need(1.0 if cpus is None else cpus, 0.0 if gpus is None else gpus)
+    import_ray()
+    return need
 
 
 def connect(address: str | None, cpus: float) -> Any:

@@ -124,13 +124,15 @@ def receive(parcel: Parcel, store: RunStore) -> None:
     with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
         came = lay_out(parcel, Path(folder))
         checkpoints = [came.load(step) for step in _steps(parcel, CHECKPOINTS)]
-        fields = {step: came.fields(step) for step in _steps(parcel, FIELDS)}
+        fields = _steps(parcel, FIELDS)
+        for step in fields:
+            came.fields(step)
         measured = came.measured() if METRICS in parcel.files else None
         timing, status = came.timing(), came.status()
         if SPEC in parcel.files:
             home.begin(came.spec(), came.environment())
-    for step, table in fields.items():  # in the order of training: a row that is there has its fields
-        home.write_fields(step, table)
+    for step in fields:  # in the order of training: a row that is there has its fields
+        home.take_fields(step, parcel.files[f"{FIELDS}/{step}.parquet"])
     if measured is not None:
         home.write_metrics(measured.rows, measured.fields, inexact=measured.inexact)
     for checkpoint in checkpoints:
