@@ -5,7 +5,9 @@ import sys
 import threading
 
 import pytest
+from typer.testing import CliRunner
 
+from attnlab.cli.main import app
 from attnlab.cluster import connection
 from attnlab.cluster.connection import ClusterError, Need, check_address, check_versions, versions
 from attnlab.errors import UsageError
@@ -100,6 +102,31 @@ def test_the_local_engine_imports_no_ray(monkeypatch):
 def test_settings_that_make_no_sense_are_refused(name, settings, sentence):
     with pytest.raises(UsageError, match=sentence):
         make_engine(name, **settings)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "copying"],
+        ["audit", "a.csv"],
+        ["train", "a.csv"],
+        ["samples", "a.csv"],
+        ["align", "a.txt"],
+        ["forecast", "a.csv"],
+    ],
+)
+def test_every_command_with_an_engine_refuses_in_a_sentence_before_any_work(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for options, sentence in (
+        (["--engine", "slurm"], "known engines are local, ray"),
+        (["--address", "head:6379"], "--address is for the engine ray"),
+        (["--engine", "ray"], "pip install"),
+    ):
+        refused = CliRunner().invoke(app, [*command, *options]).exception
+        assert isinstance(refused, UsageError)
+        assert sentence in str(refused)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_versions_that_differ_are_named_both_ways():

@@ -1,4 +1,4 @@
-"""On a real Ray of two workers: tables, forecasts and subsamples as one process makes them, and commands that use it."""
+"""On a real Ray of two workers: tables, forecasts, subsamples and commands give what one process gives."""
 
 import json
 from dataclasses import asdict

@@ -152,6 +152,21 @@ def test_a_killed_driver_goes_on_when_it_is_called_again(cluster, expected, make
     assert bits(store) == expected
 
 
+def test_ctrl_c_saves_a_checkpoint_first(cluster, make_spec, store):
+    jobs, reached = jobs_of(make_spec, [0], steps=100_000, every=10_000), []
+
+    def report(job, event):
+        if event.kind == "moved" and event.step >= 20:
+            reached.append(event.step)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(jobs, store, RayEngine(cluster.address), report)
+    run = store.run(jobs[0].spec.id)
+    assert not run.is_locked()
+    assert max(run.steps()) >= reached[0]
+
+
 def test_a_run_that_fails_three_times_is_named_and_the_others_finish(cluster, make_spec, store):
     bad = Job("bad", make_spec(5, optimiser=AdamSpec(learning_rate=1e38)), Schedule.every(4, steps=40))
     jobs = [bad, *jobs_of(make_spec, range(2), steps=20)]

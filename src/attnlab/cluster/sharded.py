@@ -71,11 +71,11 @@ class ShardedCorpus:
         if wrong := [sentence for sentence in crew.answers() if sentence]:
             raise UsageError(wrong[0])
         parts = crew.ask("words")
-        filled = [number for number, part in enumerate(parts) if part[4] and part[0]]
+        filled = [number for number, part in enumerate(parts) if part[0]]  # some have words, some empty lines alone
         if not filled:
             raise UsageError("There is no sentence pair with words on both sides.")
-        crew.keep(max(filled) + 1)
-        parts = parts[: max(filled) + 1]
+        parts = parts[: reached + 1]
+        crew.keep(len(parts))
         self.source, self.target = (_Words.of([part[at : at + 2] for part in parts]) for at in (0, 2))
         before = np.cumsum([0, *(part[4] for part in parts)])
         self.pairs = int(before[-1])

@@ -8,6 +8,7 @@ words that several workers have. A word's owner is the worker that has most of i
 Everything that goes in or out is bytes, texts and numbers, since Ray's transport pickles.
 """
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -213,6 +214,10 @@ class Shard:
         table = self.tables[direction]
         wanted = [np.frombuffer(part, np.int64) for part in (inputs, outputs)]
         return _packed(table, np.isin(table[0], wanted[0]) & np.isin(table[1], wanted[1]))
+
+    def spent(self) -> float:
+        """Seconds of processor time that this process has used."""
+        return time.process_time()
 
     def memory(self) -> float:
         """The most bytes that this process has had at once, by the kernel's own mark; 0 where it has none."""
