@@ -11,7 +11,7 @@ from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.data.texts import LabelledTexts
 from attnlab.families.registry import build_problem
 from attnlab.families.teacher.spec import StudentSpec, TeacherSpec
-from attnlab.measures.samples import sample_curves
+from attnlab.measures.samples import samples
 from attnlab.runs.optimisers import AdamSpec, SgdSpec
 from attnlab.runs.spec import RunSpec
 
@@ -99,5 +99,5 @@ def own_texts(texts: int = 5000, words: int = 100, vocabulary: int = 20_000) -> 
         ["a", "b"],
     )
     started = time.process_time()
-    sample_curves(LabelledTexts(pairs, (), Path("random.csv")))
+    samples(LabelledTexts(pairs, (), Path("random.csv")))
     return time.process_time() - started

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from attnlab.fields import ScoreField
     from attnlab.lab.verbs import claims, run
     from attnlab.measures.compare import agreement
+    from attnlab.measures.samples import samples
     from attnlab.probes.influence import influence
     from attnlab.probes.leave_one_out import leave_one_out
     from attnlab.probes.texts import attention, lexical
@@ -46,6 +47,7 @@ _HOMES = {
     "read_texts": "attnlab.data.texts",
     "read_pairs": "attnlab.data.sentence_pairs",
     "forecast": "attnlab.theory.forecast",
+    "samples": "attnlab.measures.samples",
     "align": "attnlab.theory.aligner",
     # training
     "train": "attnlab.runs.loop",
@@ -93,6 +95,7 @@ __all__ = [
     "read_pairs",
     "read_texts",
     "run",
+    "samples",
     "train",
     "translate",
 ]

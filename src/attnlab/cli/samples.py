@@ -50,7 +50,8 @@ def samples(
     """Train with attention and without on more and more of your texts, and say from how many on attention pays."""
     from attnlab.data.texts import read_texts
     from attnlab.files import check_outputs
-    from attnlab.measures.samples import Trainer, sample_curves, train_here
+    from attnlab.measures.samples import Trainer, train_here
+    from attnlab.measures.samples import samples as measured
 
     if out is not None:
         check_outputs([out / name for name in ("samples.html", "samples.json")], [file])
@@ -68,7 +69,7 @@ def samples(
     with progress() as watch:
         watch(f"reading {file.name}")
         texts, sizes = read_texts(file, text=text, label=label), sorted(set(size)) if size else None
-        found = sample_curves(texts, repeats=repeats, watch=watch, sizes=sizes, trainer=trainer)
+        found = measured(texts, repeats=repeats, watch=watch, sizes=sizes, trainer=trainer)
     for note in found.notes:
         console().print(Text(note, "yellow"))
     written = []

@@ -25,7 +25,7 @@ RETRIES = 3
 
 
 class TrainOnRay:
-    """A trainer for `attnlab.measures.samples.sample_curves`."""
+    """A trainer for `attnlab.measures.samples.samples`."""
 
     def __init__(self, address: str | None = None, workers: int | None = None, need: Need | None = None) -> None:
         import_ray()

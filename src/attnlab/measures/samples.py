@@ -7,6 +7,7 @@ the same with all weights equal, so that what differs is attention alone. A fift
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,12 @@ class SampleCurves:
             "notes": list(self.notes),
         }
 
+    def save(self, path: str | Path, name: str = "your data") -> Path:
+        """Write a page (.html) or all numbers (.json), as ``path`` ends; ``name`` says what was read."""
+        from attnlab.pages.samples import save_samples  # pages read curves, and only this one call needs pages
+
+        return save_samples(Path(path), self, name)
+
 
 Watch = Callable[[str], None]
 Drawn = tuple[int, int]
@@ -134,7 +141,7 @@ def train_here(trainings: Trainings, drawn: Sequence[Drawn], watch: Watch) -> It
         yield trainings.errors((n, repeat))
 
 
-def sample_curves(
+def samples(
     texts: LabelledTexts,
     *,
     repeats: int = REPEATS,
@@ -142,10 +149,27 @@ def sample_curves(
     sizes: Sequence[int] | None = None,
     trainer: Trainer = train_here,
 ) -> SampleCurves:
-    """Train all three models on subsamples of ``texts`` of growing size, ``repeats`` times each.
+    """Train attention, uniform attention and logistic regression on more and more of ``texts``: does attention pay?
 
-    ``sizes``: those to try; by default halves of halves of all training texts. ``trainer``: who trains.
+    ``texts``: what `attnlab.data.texts.read_texts` returns. ``repeats``: trainings at each size. ``sizes``: those to
+    try; by default halves of halves of all training texts. ``watch``: called with what is done next. ``trainer``: who
+    trains, if not this process.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from attnlab.data.texts import read_texts
+    >>> rows = [f"{'good' if k % 2 else 'bad'} film number {k},{k % 2}" for k in range(100)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "reviews.csv"
+    ...     _ = path.write_text("review,stars\\n" + "\\n".join(rows))
+    ...     found = samples(read_texts(path, text="review", label="stars"), sizes=[20, 40], repeats=2)
+    >>> print(found.sentence)
+    Attention does not pay at any size up to 40 texts. Accuracy there: attention 100.0%, uniform attention 100.0%, ...
     """
+    if not isinstance(texts, LabelledTexts):
+        raise UsageError(f"Samples are drawn from what attnlab.read_texts returns, not from {type(texts).__name__}.")
+    if repeats < 2:
+        raise UsageError(f"repeats = {repeats}: an interval over trainings needs 2 or more.")
     pairs = texts.pairs
     check_classes(texts, pairs.target.astype(np.int64))
     trainings = Trainings.of(pairs)
