@@ -19,6 +19,7 @@ from pathlib import Path
 from alignment import Figure
 from memory import peak_gigabytes
 
+from attnlab.cluster.connection import connect
 from attnlab.cluster.crew import RayCrew
 from attnlab.cluster.sharded import ShardedCorpus
 from attnlab.data.many_files import blocks, read_many
@@ -106,7 +107,8 @@ def tables(root: Path, folder: Path, copies: int, iterations: int) -> tuple[Spre
         [sys.executable, __file__, "alone", str(folder), str(iterations)], capture_output=True, text=True, check=True
     )
     alone = json.loads(done.stdout)
-    one, two = (spread(files, workers, iterations) for workers in (1, 2))
+    connect(None, WORKERS)
+    one, two = (spread(files, workers, iterations) for workers in (1, WORKERS))
     for made in (one, two):
         if abs(made.log_likelihood / alone["log_likelihood"] - 1) > 1e-9:
             sys.exit("The spread table is another one: its times cannot be compared.")
@@ -169,7 +171,7 @@ def main() -> None:
     copies, iterations = [*given, *(COPIES, ITERATIONS)[len(given) :]]
     with tempfile.TemporaryDirectory() as folder:
         one, two, gigabytes = tables(Path(os.environ["ATTNLAB_DATA"]), Path(folder), copies, iterations)
-    print(json.dumps([asdict(one), asdict(two), {"alone": gigabytes}], indent=2))
+    print(json.dumps({"one": asdict(one), "two": asdict(two), "alone, gigabytes": gigabytes}, indent=2))
 
 
 if __name__ == "__main__":

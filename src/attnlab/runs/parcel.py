@@ -14,6 +14,7 @@ from pathlib import Path
 
 from attnlab import files
 from attnlab.errors import StoreError
+from attnlab.runs import documents, tables
 from attnlab.runs.documents import ENVIRONMENT, SPEC, STATUS, TIMING
 from attnlab.runs.store import Run, RunStore
 from attnlab.runs.verify import CHECKPOINT, CHECKPOINTS, FIELDS, METRICS, STEP
@@ -123,6 +124,10 @@ def receive(parcel: Parcel, store: RunStore) -> None:
     home = store.run(parcel.run)
     with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
         came = lay_out(parcel, Path(folder))
+        for name in parcel.files.keys() & {*_DOCUMENTS} - {METRICS}:
+            documents.read(came.path / name, came.id)
+        if METRICS in parcel.files:
+            tables.read_rows(came.path / METRICS, came.id)
         checkpoints = [came.load(step) for step in _steps(parcel, CHECKPOINTS)]
         fields = _steps(parcel, FIELDS)
         for step in fields:

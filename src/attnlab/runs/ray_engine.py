@@ -176,7 +176,12 @@ class _Sweep:
         return self.task.remote(json.dumps(order), self._data_of(errand.job), *parcels)
 
     def _data_of(self, job: Job) -> list[Any]:
-        """The name of the data that a job needs and a reference to it: one for all jobs on the same data."""
+        """The name of the data that a job needs and a reference to it: one for all jobs on the same data.
+
+        A Ray that was started here has the data where this process has it.
+        """
+        if self.engine.address is None:
+            return []
         key = json.dumps(job.spec.task.model_dump(mode="json"), sort_keys=True)
         if key not in self.data:
             name = kept_data(job.spec)
