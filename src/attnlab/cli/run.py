@@ -54,6 +54,10 @@ def run(
         ),
     ] = None,
     jobs: options.JobsOption = None,
+    engine: options.EngineOption = "local",
+    address: options.AddressOption = None,
+    cpus_per_run: options.CpusOption = None,
+    gpus_per_run: options.GpusOption = None,
     store: options.StoreOption = Path("runs"),
     out: Annotated[Path, Option(help="Folder that results are written into.")] = Path("results"),
     as_json: options.JsonOption = False,
@@ -66,7 +70,6 @@ def run(
     from attnlab.lab.recall import recall as recall_runs
     from attnlab.lab.registry import find_experiment
     from attnlab.lab.stopping import check_stoppable
-    from attnlab.runs.engine import LocalEngine
     from attnlab.runs.progress import watching
     from attnlab.runs.store import RunStore
 
@@ -80,11 +83,11 @@ def run(
     recalled = None if recall is None else recall_runs(recall)
     orders = [replace(order, row=row) for row in chosen_rows(experiment, order.preset, only or ())]
     check_outputs([out / experiment.name / "result.json"])
-    engine = LocalEngine(options.workers(jobs), options.check_device(options.settings.device))
+    where = options.make_engine(engine, jobs, address, cpus_per_run, gpus_per_run)
     runs = RunStore(store)
     if plan:
         costs = [(order, estimate(experiment, order, runs, recalled)) for order in orders]
-        _plan(costs, experiment.name, engine.workers, as_json)
+        _plan(costs, experiment.name, options.workers(jobs), as_json)
         return
     options.settings.kept = f"What was trained is kept in {store}; the same command goes on from there."
     screen, documents = options.console(), []
@@ -94,7 +97,7 @@ def run(
         command += (f" --only {order.row}" if order.row else "") + (f" --seeds {seeds}" if seeds else "")
         command += " --stop-hopeless" * stop_hopeless + (" --recall results" if recall else "")
         with watching(screen) as watch:
-            done = conduct(experiment, order, runs, engine, out, command=command, watch=watch, recalled=recalled)
+            done = conduct(experiment, order, runs, where, out, command=command, watch=watch, recalled=recalled)
         documents.append(json.loads((done.folder / "result.json").read_text(encoding="utf-8")))
         if not as_json:
             if not options.settings.quiet:

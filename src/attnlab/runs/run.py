@@ -195,6 +195,11 @@ class Run:
             data = tables.to_parquet(table, tables.owner(self.id, step))
             files.write_atomically(self._fields / f"{step}.parquet", data)
 
+    def take_fields(self, step: int, data: bytes) -> None:
+        """The fields of a step as another store's file has them, which `fields` there has read."""
+        with self._writing():
+            files.write_atomically(self._fields / f"{step}.parquet", data)
+
     def fields(self, step: int) -> pa.Table:
         """The fields written at a step."""
         return tables.read_table(self._fields / f"{step}.parquet", self.id, step)[0]
