@@ -167,6 +167,8 @@ def how_it_was_run(result: WrittenResult) -> Section:
     if recalled := document.get("recalled_runs"):
         sources = ", ".join(f"{len(runs)} of {source}" for source, runs in recalled.items())
         ran += f" Not trained anew, but taken as another result has measured them: {sources}."
+    if redrawn := document.get("redrawn"):
+        ran += f" Figures drawn again from its tables: {redrawn['why']}"
     heading = f"{result.name}: how it was measured" if result.row else "How it was measured"
     said = [*document["notes"], ran]
     hashes = {"more": [rules], "more_called": "The rules, by their hashes"} if rules else {}
