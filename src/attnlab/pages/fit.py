@@ -80,12 +80,17 @@ def prepare(chart: alt.TopLevelMixin | Description, heading: str = "", caption: 
     A chart that names something to be fetched or followed is refused.
     """
     described = describe(chart) if isinstance(chart, alt.TopLevelMixin) else chart
-    if (place := address(described)) is not None:
-        raise UsageError(f"A chart names an address at {place}; a chart of ours holds its data and fetches nothing.")
-    words = " ".join(filter(None, (_sentence(heading), caption, _axes(described))))
-    styled = {**coloured(_styled(described)), "config": CONFIG, "description": words}
-    styled.pop("title", None)  # the page's heading says it
-    text = json.dumps(styled, ensure_ascii=False)
+    try:
+        if (place := address(described)) is not None:
+            raise UsageError(
+                f"A chart names an address at {place}; a chart of ours holds its data and fetches nothing."
+            )
+        words = " ".join(filter(None, (_sentence(heading), caption, _axes(described))))
+        styled = {**coloured(_styled(described)), "config": CONFIG, "description": words}
+        styled.pop("title", None)  # the page's heading says it
+        text = json.dumps(styled, ensure_ascii=False)
+    except RecursionError:
+        raise UsageError(f"The chart {heading[:60]!r} has too many parts inside each other to be drawn.") from None
     return Prepared(styled, words, packed(text.encode("utf-8", "backslashreplace")) if len(text) > LARGE else "")
 
 
@@ -132,7 +137,7 @@ def _colour(part: Any, datasets: Any, rows: Any) -> None:
         return
     data = part.get("data")
     if isinstance(data, dict):
-        named = datasets.get(data.get("name")) if isinstance(datasets, dict) else None
+        named = datasets.get(str(data.get("name"))) if isinstance(datasets, dict) else None
         rows = data.get("values") or named or rows
     encoding = part.get("encoding")
     if isinstance(encoding, dict):
@@ -147,10 +152,11 @@ def _colour_by(encoding: dict[str, Any], rows: list[Any]) -> None:
     colour, y = encoding.get("color"), encoding.get("y")
     if not isinstance(colour, dict):
         return
-    if "value" in colour and isinstance(y, dict) and y.get("field") in CONCEPTS:
+    if "value" in colour and isinstance(y, dict) and str(y.get("field")) in CONCEPTS:
         encoding["color"] = {"value": CONCEPTS[y["field"]]}
         return
-    names = sorted({str(row[colour["field"]]) for row in rows if isinstance(row, dict) and colour.get("field") in row})
+    field = str(colour.get("field"))
+    names = sorted({str(row[field]) for row in rows if isinstance(row, dict) and field in row})
     if names and all(name in CONCEPTS for name in names):
         scale = {"domain": names, "range": [CONCEPTS[name] for name in names]}
         encoding["color"] = {**colour, "scale": scale}

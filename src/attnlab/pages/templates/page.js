@@ -330,7 +330,7 @@ window.attnlab = (() => {
           const word = document.createElement("abbr");
           word.textContent = part;
           word.dataset.means = meanings[part];
-          if (!seen.has(part) && block.tagName === "P") word.tabIndex = 0;
+          if (!seen.has(part) && ["P", "LI"].includes(block.tagName)) word.tabIndex = 0;
           seen.add(part);
           return word;
         }));
