@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import altair as alt
 
@@ -22,6 +22,10 @@ from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
+
+if TYPE_CHECKING:
+    from attnlab.lab.written import WrittenResult
+    from attnlab.pages.page import Page, Section
 
 Table = Sequence[Mapping[str, Any]]
 """Rows of a table, all with the same columns."""
@@ -240,11 +244,22 @@ class Experiment:
         """A run's line in the table ``runs``."""
         return outcome.row(self.within)
 
-    def report(self, folder: Path) -> Path:
-        """Write the page of its results in ``folder``, and say where it is."""
-        from attnlab.lab.page import write_result_page
+    def extras(self, result: "WrittenResult") -> Sequence["Section"]:  # noqa: ARG002 (most pages have none)
+        """What its page has beside figures and tables, such as a section with a `Component`; after the first figure."""
+        return ()
 
-        return write_result_page(self, folder)
+    def page(self, folder: Path) -> "Page":
+        """What the page of its results in ``folder`` says."""
+        from attnlab.lab.page import result_page
+
+        return result_page(self, folder)
+
+    def report(self, folder: Path) -> Path:
+        """Write the page of its results into ``folder``, and say where it is."""
+        from attnlab.lab.page import PAGE
+
+        self.page(folder).write(path := folder / PAGE)
+        return path
 
     # --- what all experiments have in common
 
