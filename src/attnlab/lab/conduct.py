@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from altair.utils.schemapi import debug_mode
@@ -11,6 +11,7 @@ from attnlab.errors import RunFailed, StoreError
 from attnlab.families.registry import build_problem
 from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.recall import Recalled
+from attnlab.lab.replays import NAME, replay_of
 from attnlab.lab.result import write_result
 from attnlab.lab.stopping import Planner
 from attnlab.runs.engine import Engine, Event, Job
@@ -62,6 +63,8 @@ def conduct(
         try:
             with debug_mode(False):  # Altair would check every part of a chart on its own; saving checks the whole
                 result = planner.with_ended(experiment.analyse(order, done), done)
+                if replay := replay_of(experiment, order, done):
+                    result = replace(result, replays={NAME: replay})
             break
         except StoreError:  # damaged weights or fields: what can be made again is trained again
             if not sum(store.run(run_id).mend() for run_id in done):
