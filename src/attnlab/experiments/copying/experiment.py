@@ -89,8 +89,8 @@ class Copying(Experiment):
     )
     replay_title = "Attention through training"
     replay_caption = (
-        "One sequence that the runs were not trained on. Rows are output words from top to bottom, columns input words, "
-        "so the right places are the diagonal. Darker: more attention; a dot: where a row is largest. Lexical probe: the "
+        "One sequence that the runs were not trained on. Rows are output words down, columns input words, "
+        "so the right places are the diagonal. Darker: more attention; a dot: a row's largest. Lexical probe: the "
         "chance of the right output word if attention looked at that input word alone, divided by its sum."
     )
 
