@@ -1,5 +1,6 @@
 """The page of a result: what lies on disk, in words, with the paper's figure in its own axes."""
 
+import gzip
 import html
 import json
 import os
@@ -7,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from base64 import b64decode
 from pathlib import Path
 
 import altair as alt
@@ -64,8 +66,10 @@ def page_of(folder, experiment=COPYING):
 
 def charts_of(page):
     """The descriptions of a page's charts, in order."""
-    blocks = re.findall(r'<script type="application/json" data-chart="[^"]*">(.*?)</script>', page, flags=re.DOTALL)
-    return [json.loads(block) for block in blocks]
+    blocks = re.findall(
+        r'<script type="application/(\w+)" id="[^"]*" data-chart="[^"]*">(.*?)</script>', page, re.DOTALL
+    )
+    return [json.loads(block if kind == "json" else gzip.decompress(b64decode(block))) for kind, block in blocks]
 
 
 def rows_of(chart, layer):

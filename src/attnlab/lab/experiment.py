@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import altair as alt
 
@@ -23,6 +23,10 @@ from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
+
+if TYPE_CHECKING:
+    from attnlab.lab.written import WrittenResult
+    from attnlab.pages.page import Section
 
 Table = Sequence[Mapping[str, Any]]
 """Rows of a table, all with the same columns."""
@@ -265,6 +269,14 @@ class Experiment:
     def run_row(self, outcome: Outcome) -> Mapping[str, Any]:
         """A run's line in the table ``runs``."""
         return outcome.row(self.within)
+
+    def extras(self, result: "WrittenResult") -> Sequence["Section"]:
+        """What its page has beside figures and tables, after the first figure: here its watched runs. Any section with a
+        `Component` may be one.
+        """
+        from attnlab.lab.replays import replay_sections
+
+        return replay_sections(result)
 
     def report(self, folder: Path) -> Path:
         """Write the page of its results in ``folder``, and say where it is."""

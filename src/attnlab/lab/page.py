@@ -38,7 +38,9 @@ def write_result_page(experiment: Experiment, folder: Path) -> Path:
     if words.figure is not None:
         sections.append(words.figure.section(result))
     numbers = Section("What came out, in numbers", paragraphs(result))
-    sections += [*figures(result, words.captions), numbers, *_parts(result), *_tables(result), how_it_was_run(result)]
+    first, *others = figures(result, words.captions) or [Section("Figures", ["This result has none."])]
+    sections += [first, *experiment.extras(result), *others]
+    sections += [numbers, *_parts(result), *_tables(result), how_it_was_run(result)]
     path = folder / PAGE
     lead = f"{words.question} Source: {experiment.source}. Run {result.name}{_left_out(result)}."
     write_page(path, experiment.title, lead.strip(), sections)

@@ -19,7 +19,10 @@ from attnlab.lab.claims import PRESETS, Preset
 from attnlab.lab.experiment import Experiment, Order, Watched
 from attnlab.lab.recall import runs_of
 from attnlab.lab.result import REPLAYS, read_result, write_document
+from attnlab.lab.written import WrittenResult
+from attnlab.pages.page import Section
 from attnlab.pages.replay import Film, Replay, Shown, matrix_field, shares, signed, thinned
+from attnlab.pages.replay_component import replay_component
 from attnlab.protocols import Row
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -93,6 +96,14 @@ def _labels(words: Sequence[str]) -> tuple[str, ...]:
     from attnlab.pages.attention_map import piece_labels
 
     return tuple(piece_labels(words)) if any("\u2581" in word for word in words) else tuple(words)
+
+
+def replay_sections(result: WrittenResult) -> list[Section]:
+    """What a result's page shows of its watched runs."""
+    return [
+        Section(replay.title, component=replay_component(replay, f"replay-{result.row or result.preset}-{k}"))
+        for k, replay in enumerate(result.replays())
+    ]
 
 
 # --- for a result that is there

@@ -33,7 +33,7 @@ def write_page_of_rows(experiment: TextExperiment, folder: Path) -> Path:
         *_verdicts(results),
     ]
     for result in results:
-        sections += _sections(result, experiment.shown, words.captions)
+        sections += [*_sections(result, experiment.shown, words.captions), *experiment.extras(result)]
     path = folder / PAGE
     write_page(path, experiment.title, f"{words.question} {experiment.lead}".strip(), sections)
     return path
