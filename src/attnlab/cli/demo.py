@@ -34,7 +34,7 @@ def demo(
     screen.print("Two ways to learn copying, three networks each. Which is easier: 40 of 60 words, or all of 40?")
     wanted = [(setting, seed) for setting in (SELECTIONS, PERMUTATIONS) for seed in SEEDS]
     planned = [setting.job(seed, "quick") for setting, seed in wanted]
-    with watching(screen) as watch:
+    with watching(screen, engine.workers) as watch:
         done = train_all(planned, RunStore(store), engine, watch)
     story = story_of(Runs(Outcome(setting.name, seed, done[setting.spec(seed).id]) for setting, seed in wanted))
     write_page(out, story.title, story.lead, story.sections)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 from typer import Option
 
@@ -84,6 +85,24 @@ class Screen(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=_harmless_lines(segment.text))
+
+
+def listing(*columns: str, title: str = "", roomy: bool = False) -> Table:
+    """A table as all commands print it: columns without lines, headings in bold. ``roomy``: a line between rows, where
+    cells are sentences.
+    """
+    table = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        leading=int(roomy),
+        title=Text(harmless(title)) if title else None,
+        title_justify="left",
+        title_style="bold italic",
+    )
+    for column in columns:
+        table.add_column(Text(harmless(column)))
+    return table
 
 
 def console() -> Screen:

@@ -27,6 +27,6 @@ def watch(
     options.settings.kept = f"What was trained is kept in {store}; the same command goes on from there."
     engine = LocalEngine(options.workers(jobs), options.check_device(options.settings.device))
     for one in all_wanted:
-        with watching(options.console()) as observed:
+        with watching(options.console(), engine.workers) as observed:
             done = train_all(one.jobs, RunStore(store), engine, observed)
         options.say(str(add_replay(experiment, one, done)))

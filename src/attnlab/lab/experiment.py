@@ -271,8 +271,8 @@ class Experiment:
         return outcome.row(self.within)
 
     def extras(self, result: "WrittenResult") -> Sequence["Section"]:
-        """What its page has beside figures and tables, after the first figure: here its watched runs. Any section with a
-        `Component` may be one.
+        """What its page has beside figures and tables, after the first figure: here its watched runs, and in a subclass
+        any section with a `Component`.
         """
         from attnlab.lab.replays import replay_sections
 

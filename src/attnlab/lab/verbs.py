@@ -7,6 +7,7 @@ from pathlib import Path
 from attnlab.errors import UsageError
 from attnlab.files import as_path
 from attnlab.lab.claims import Decision, decide
+from attnlab.lab.claims.committed import places_of_results
 from attnlab.lab.conduct import Conducted, conduct
 from attnlab.lab.experiment import Experiment, Order, check_order, chosen_rows
 from attnlab.lab.registry import find_experiment
@@ -53,10 +54,10 @@ def _rows(experiment: Experiment, order: Order, row: str) -> Sequence[str]:
     return rows
 
 
-def claims(results: Path | str = "results") -> list[Decision]:
-    """How every claim stands after the results in a folder.
+def claims(results: Path | str | None = None) -> list[Decision]:
+    """How every claim stands after the results in a folder; None: in ``results`` and in attnlab's own.
 
     >>> len(claims("no such folder"))
     105
     """
-    return decide(as_path(results, "The folder of results"))
+    return decide(*places_of_results(None if results is None else as_path(results, "The folder of results")))
