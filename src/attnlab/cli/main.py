@@ -23,6 +23,7 @@ from attnlab.cli import (
     report,
     run,
     samples,
+    site,
     store,
     train,
     translate,
@@ -55,6 +56,7 @@ app.command("run", rich_help_panel=PAPERS)(run.run)
 app.command("report", rich_help_panel=PAPERS)(report.report)
 app.command("watch", rich_help_panel=PAPERS)(watch.watch)
 app.command("claims", rich_help_panel=PAPERS)(claims.claims)
+app.command("site", rich_help_panel=PAPERS)(site.site)
 app.add_typer(store.app, name="store", rich_help_panel=HOUSEKEEPING)
 
 

@@ -26,7 +26,7 @@ from attnlab.runs.spec import RunSpec
 
 if TYPE_CHECKING:
     from attnlab.lab.written import WrittenResult
-    from attnlab.pages.page import Section
+    from attnlab.pages.page import Page, Section
 
 Table = Sequence[Mapping[str, Any]]
 """Rows of a table, all with the same columns."""
@@ -278,11 +278,18 @@ class Experiment:
 
         return replay_sections(result)
 
-    def report(self, folder: Path) -> Path:
-        """Write the page of its results in ``folder``, and say where it is."""
-        from attnlab.lab.page import write_result_page
+    def page(self, folder: Path) -> "Page":
+        """What the page of its results in ``folder`` says."""
+        from attnlab.lab.page import result_page
 
-        return write_result_page(self, folder)
+        return result_page(self, folder)
+
+    def report(self, folder: Path) -> Path:
+        """Write the page of its results into ``folder``, and say where it is."""
+        from attnlab.lab.page import PAGE
+
+        self.page(folder).write(path := folder / PAGE)
+        return path
 
     # --- what all experiments have in common
 

@@ -12,14 +12,14 @@ from attnlab.pages.glossary import GLOSSARY
 @cache
 def page_style() -> str:
     """The style of every page: light, dark, narrow, printed."""
-    return _read("style.css")
+    return read_template("style.css")
 
 
 @cache
 def page_script() -> str:
     """What every page can do, with the words that it explains."""
     words = json.dumps(GLOSSARY).replace("<", "\\u003c")
-    return _read("page.js").replace("const WORDS = {};", f"const WORDS = {words};")
+    return read_template("page.js").replace("const WORDS = {};", f"const WORDS = {words};")
 
 
 @cache
@@ -29,5 +29,6 @@ def vega_script() -> str:
     return bundle.replace("</script", "<\\/script")
 
 
-def _read(name: str) -> str:
+def read_template(name: str) -> str:
+    """One of the files beside the templates, as it is."""
     return resources.files("attnlab.pages").joinpath("templates", name).read_text(encoding="utf-8")

@@ -196,6 +196,28 @@ def seed_dots(data: Rows, *, x: alt.X, colour: str, title: str, height: int, ord
     return headed(dots, title, width=420, height=height)
 
 
+def dot_rows(points: Rows, *, title: str, x_title: str = "agreement") -> alt.TopLevelMixin:
+    """A row for each ``corpus``: a dot for each ``what`` with its interval (``low``, ``high``), hollow where ``runs``
+    are reduced, a tick for ``chance``, a diamond for what the ``authors`` have.
+    """
+    order, labels = (list(dict.fromkeys(point[key] for point in points)) for key in ("corpus", "what"))
+    colour = hue("what", domain=labels, colours=COLOURS[: len(labels)])
+    y = alt.Y("corpus:N", title=None, sort=order)
+    offset = alt.YOffset("what:N", sort=labels)
+    base = alt.Chart(inline(points)).encode(y=y, yOffset=offset, color=colour)
+    x = alt.X("value:Q", title=x_title, scale=alt.Scale(domain=[0, 1]))
+    bars = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=x_title), x2="high:Q")
+    tooltip = ["corpus:N", "what:N", rounded("value"), rounded("chance"), rounded("authors"), "runs:N"]
+    reduced = alt.condition("datum.runs == 'reduced'", alt.value(0), alt.value(1))
+    points_drawn = base.mark_point(size=70, strokeWidth=2).encode(
+        x=x, fill=hue("what", domain=labels, colours=COLOURS[: len(labels)]), fillOpacity=reduced, tooltip=tooltip
+    )
+    ticks = base.mark_tick(color=INK, thickness=2, height=14).encode(x="chance:Q", color=alt.value(INK))
+    theirs = base.mark_point(shape="diamond", size=90, strokeWidth=2).encode(x="authors:Q", color=alt.value(INK))
+    height = max(120, 17 * len(labels) * len(order))
+    return headed(alt.layer(bars, ticks, points_drawn, theirs), title, width=480, height=height)
+
+
 def heat_map(
     values: Sequence[Sequence[float]],
     *,

@@ -24,6 +24,7 @@ _INKS = {"#333333", "#333", "black", "#000000", "#000"}
 """What charts call the colour of text; on a page it is that of its text, dark or light."""
 INK, SOFT = "currentColor", "var(--line)"
 _NUMBERS = {"labelFontSize": SMALLEST, "titleFontSize": SMALLEST}
+_LEGENDS = {side: {"anchor": "start", "bounds": "full"} for side in ("top", "bottom")}
 CONFIG: dict[str, Any] = {
     "background": "transparent",
     "font": "system-ui, sans-serif",
@@ -38,7 +39,14 @@ CONFIG: dict[str, Any] = {
         "gridOpacity": 0.5,
         "tickColor": SOFT,
     },
-    "legend": {**_NUMBERS, "labelColor": INK, "titleColor": INK, "symbolStrokeWidth": 3, "symbolOpacity": 1},
+    "legend": {
+        **_NUMBERS,
+        "labelColor": INK,
+        "titleColor": INK,
+        "symbolStrokeWidth": 3,
+        "symbolOpacity": 1,
+        "layout": _LEGENDS,
+    },
     "header": {**_NUMBERS, "labelColor": INK, "titleColor": INK, "labelFontWeight": "bold"},
     "title": {"color": INK, "fontSize": 13, "anchor": "start", "fontWeight": "normal"},
     "text": {"color": INK, "fontSize": SMALLEST},

@@ -12,7 +12,7 @@ GLOSSARY = {
     "gamma": "The lexical probe as log-odds.",
     "delta": "Influence: how fast the output's log-probability grows with the word, by the gradient.",
     "loo": "Leave-one-out: what the output's log-probability loses without the word.",
-    "xi": "Agreement read as accuracy: how good a network is when its attention first agrees with a trained one that well.",
+    "xi": "Agreement read as accuracy: how good a network is once its attention agrees that well with a trained one.",
     "tau": "Kendall's rank correlation between two orders of the same words, from -1 to 1.",
 }
 """Each word with its meaning, in the order of the glossary's page."""

@@ -61,7 +61,8 @@ class Section:
     describes it, and a table.
 
     ``folded``: what a closed table is called, one that is too long to read past; "" leaves it open. ``said``: sentences
-    with a badge before each. ``command``: one to copy. ``component``: something with a script of its own. ``tab``:
+    with a badge before each. ``more``: paragraphs that are closed at first, ``more_called`` so. ``code``: text as it is
+    spaced. ``command``: one to copy. ``component``: something with a script of its own. ``tab``:
     sections that follow each other and have one stand in tabs of that name.
     """
 
@@ -74,6 +75,9 @@ class Section:
     shaded: Sequence[Shade] = ()
     component: Component | None = None
     said: Sequence[tuple[Badge, str]] = ()
+    more: Sequence[str] = ()
+    more_called: str = ""
+    code: str = ""
     command: str = ""
     links: Sequence[Link] = ()
     tab: str = ""
@@ -82,6 +86,20 @@ class Section:
     def scripted(self) -> bool:
         """Whether it needs the page's script."""
         return bool(self.chart is not None or self.table or self.component or self.command or self.tab)
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page says: its ``title``, the question or sentence it begins with, what is seen first, and the rest."""
+
+    title: str
+    lead: str
+    sections: Sequence[Section]
+    top: "Top"
+
+    def write(self, path: Path, *, links: Sequence[Link] = (), assets: str = "") -> None:
+        """Write it; as `write_page` does."""
+        write_page(path, self.title, self.lead, self.sections, top=self.top, links=links, assets=assets)
 
 
 @dataclass(frozen=True)
@@ -121,7 +139,8 @@ def write_page(
     if not assets:
         scripts = [_ASSETS[name]() for name in shared] + scripts
         styles = [page_style(), *styles]
-    text = _template().render(
+    text = render(
+        "page.html",
         title=title,
         lead=lead,
         answer=top.answer,
@@ -175,9 +194,10 @@ def policy(scripts: Sequence[str], *, beside: bool = False) -> str:
     """
     digests = [b64encode(sha256(script.encode()).digest()).decode() for script in scripts]
     files = ["'self'", "file:"] if beside else []
+    images = " ".join(["data:", *files])
     allowed = " ".join([*files, *(f"'sha256-{digest}'" for digest in digests)]) or "'none'"
     styles = " ".join(["'unsafe-inline'", *files])
-    return f"default-src 'none'; style-src {styles}; img-src data:; script-src {allowed}"
+    return f"default-src 'none'; style-src {styles}; img-src {images}; script-src {allowed}"
 
 
 _TURNS = "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
@@ -209,11 +229,16 @@ def filename(text: object) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", str(text).lower()))[:60] or "chart"
 
 
+def render(template: str, **values: Any) -> str:
+    """One of the templates filled in; every text is escaped."""
+    return _environment().get_template(template).render(**values)
+
+
 @cache
-def _template() -> jinja2.Template:
+def _environment() -> jinja2.Environment:
     loader = jinja2.PackageLoader("attnlab", "pages/templates")
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"isolated": isolated, "straight": straight, "filename": filename, "packed": packed}
-    return environment.get_template("page.html")
+    return environment

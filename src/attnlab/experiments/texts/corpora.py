@@ -29,6 +29,7 @@ from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import Estimate
 from attnlab.models.classifier import Classifier
 from attnlab.pages.charts import over_training
+from attnlab.pages.page import Page
 from attnlab.probes.influence import influence
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -200,7 +201,8 @@ class TextExperiment(Experiment):
     ``roles``: the runs that it needs. ``left_out``: corpora that the paper leaves out of its tables (A.9): reported,
     and no part of a claim. For the page over all rows: ``lead``, the sentence below its title; ``main``, the table that
     is shown over all corpora; ``columns``, those of its columns that are, and their headings (none: all); ``shown``,
-    the tables for each corpus; ``answers_with``, the rows without which it gives no answer (none: all).
+    the tables for each corpus; ``answers_with``, the rows without which it gives no answer (none: all); ``dots``, what
+    the picture over all corpora compares: by label a column of ``dots_table``, or the values of a line of it.
     """
 
     rows: ClassVar[tuple[str, ...]] = ROWS
@@ -211,6 +213,9 @@ class TextExperiment(Experiment):
     columns: ClassVar[Mapping[str, str]] = {}
     shown: ClassVar[tuple[str, ...]] = ()
     answers_with: ClassVar[tuple[str, ...]] = ()
+    dots: ClassVar[Mapping[str, str | Mapping[str, str]]] = {}
+    dots_table: ClassVar[str] = ""
+    dots_title: ClassVar[str] = ""
 
     texts: TextRuns
 
@@ -278,10 +283,10 @@ class TextExperiment(Experiment):
         """A value of a table's row with its interval over the texts of as many runs as its first role has."""
         return Estimate.of(row, value, before, runs=self.record.runs(self.roles[0]))
 
-    def report(self, folder: Path) -> Path:
-        from attnlab.experiments.texts.page import write_page_of_rows
+    def page(self, folder: Path) -> Page:
+        from attnlab.experiments.texts.page import page_of_rows
 
-        return write_page_of_rows(self, folder) if self.rows else super().report(folder)
+        return page_of_rows(self, folder) if self.rows else super().page(folder)
 
 
 def over_texts(line: Mapping[str, Any]) -> str:
