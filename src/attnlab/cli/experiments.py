@@ -1,6 +1,7 @@
 """``attnlab experiments``: what can be run, what came out, what it cost."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,8 @@ SHORT = {"as the paper says": "as said"}
 
 def experiments(as_json: JsonOption = False) -> None:
     """List the experiments that can be run, how their claims came out, and what their results cost."""
-    from attnlab.lab.claims import decide
+    from attnlab.lab.claims import OF_OURS, decide
     from attnlab.lab.claims.committed import in_words, places_of_results
-    from attnlab.lab.claims.words import counts
     from attnlab.lab.registry import EXPERIMENTS
 
     places = places_of_results(None)
@@ -22,7 +22,9 @@ def experiments(as_json: JsonOption = False) -> None:
     rows: list[dict[str, Any]] = []
     for one in EXPERIMENTS.values():
         own = [decision for decision in decisions if one.name in decision.claim.experiments]
-        outcomes = {outcome: n for outcome, n in counts(own).items() if n}
+        outcomes = Counter(
+            OF_OURS.get(one.outcome, one.outcome) if one.claim.by == "ours" else one.outcome for one in own
+        )
         preset, hours = cost_of(one.name, places)
         rows.append({"name": one.name, "title": one.title, "source": one.source, "claims": [one.id for one in own]})
         rows[-1] |= {"outcomes": outcomes, "preset": preset, "cpu_hours": hours}

@@ -1,6 +1,7 @@
 """Options that several commands share, and what they mean together."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -120,6 +121,11 @@ def say(line: str) -> None:
         typer.echo(line.encode(encoding, "surrogateescape"))  # the name of a file may be no text
     except UnicodeEncodeError:
         typer.echo(line.encode(encoding, "backslashreplace"))
+
+
+def look_at(page: Path) -> str:
+    """The command that opens a page, on every system."""
+    return f"python -m webbrowser -t {shlex.quote(page.resolve().as_uri())}"
 
 
 def print_json(value: Any) -> None:

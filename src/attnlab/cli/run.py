@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -43,9 +42,7 @@ def run(
     ],
     preset: Annotated[
         str,
-        Option(
-            help="quick (a look: few seeds), reduced (fewer seeds or steps) or paper (all of them); see --plan."
-        ),
+        Option(help="quick (a look: few seeds), reduced (fewer seeds or steps) or paper (all of them); see --plan."),
     ] = "quick",
     plan: Annotated[bool, Option("--plan", help="Say what it would cost and train nothing.")] = False,
     seeds: Annotated[
@@ -121,7 +118,7 @@ def run(
         page = experiment.report(out / experiment.name)
         if not as_json:
             options.say(str(page))
-            screen.print(f"Look at it: {look_at(page)}", soft_wrap=True)
+            screen.print(f"Look at it: {options.look_at(page)}", soft_wrap=True)
     if as_json:
         options.print_json(documents[0] if len(documents) == 1 else documents)
 
@@ -154,11 +151,6 @@ def in_time(hours: float) -> str:
     if hours * 60 < 1:
         return "less than a minute"
     return f"{hours * 60:.0f} minutes" if hours < 3 else f"{hours:.0f} hours"
-
-
-def look_at(page: Path) -> str:
-    """The command that opens a page, on every system."""
-    return f"python -m webbrowser -t {shlex.quote(page.resolve().as_uri())}"
 
 
 def _kept(jobs: "Sequence[Job]", store: "RunStore") -> str:

@@ -99,7 +99,7 @@ class SweepDisplay:
         now = time.monotonic()
         self.waiting.pop(job.label, None)
         if event.kind in ("finished", "failed"):
-            self._end(self.lines.pop(job.label, None), now)
+            self._end(self.lines.pop(job.label, None), event.step, now)
             self.ended += 1
             self.failed += event.kind == "failed"
             self.made += job.schedule.steps
@@ -143,9 +143,9 @@ class SweepDisplay:
     def ended_runs(self) -> str:
         return f"{self.ended} of {self.runs} runs" + (f", {self.failed} failed" if self.failed else "")
 
-    def _end(self, line: Line | None, now: float) -> None:
+    def _end(self, line: Line | None, step: int, now: float) -> None:
         if line is not None and line.marks:
-            self.past_updates += line.step - (line.first_step or 0)
+            self.past_updates += max(step, line.step) - (line.first_step or 0)
             self.past_seconds += now - line.began
 
     def left(self, now: float) -> float | None:
