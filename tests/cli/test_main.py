@@ -128,7 +128,7 @@ def test_a_run_ends_with_what_was_found_and_how_to_look_at_it(tmp_path):
     got = run("run", "gated-toy", cwd=tmp_path)
     assert got.returncode == 0, got.stderr
     for id in ("toy-uniform-start", "toy-reversed-start"):
-        assert f"{id}: holds" in got.stdout
+        assert f"{id}: As the paper says." in got.stdout
     page = tmp_path / "results" / "gated-toy" / "report.html"
     assert got.stdout.splitlines()[-1] == str(page.relative_to(tmp_path))
     last = got.stderr.splitlines()[-1]

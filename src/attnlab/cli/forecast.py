@@ -113,10 +113,10 @@ def progress() -> "Iterator[Watch]":
         status.stop()
 
 
-def _print(result: "Forecast") -> None:
+def _print(result: "Forecast", screen: Screen | None = None) -> None:
     from attnlab.pages.forecast import label_rows, measures, word_rows
 
-    screen = Screen()
+    screen = screen or Screen()
     colour = {"likely to be learned": "green", "may be learned": "yellow", "no reason to be learned": "red"}
     screen.print(Text(result.sentence, f"bold {colour.get(result.verdict, 'magenta')}"))
     numbers = listing("", "")

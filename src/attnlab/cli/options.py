@@ -97,7 +97,7 @@ def listing(*columns: str, title: str = "", roomy: bool = False) -> Table:
         pad_edge=False,
         padding=(0, 2, 0, 0),
         leading=int(roomy),
-        title=Text(harmless(title)) if title else None,
+        title=Text(f"\n{harmless(title)}", no_wrap=True, overflow="ignore") if title else None,
         title_justify="left",
         title_style="bold italic",
     )

@@ -12,7 +12,9 @@ from typer import Argument, Option
 
 from attnlab.cli import options
 from attnlab.cli.options import File
-from attnlab.lab.claims.words import effect_in_words
+from attnlab.lab.claims import load_claims
+from attnlab.lab.claims.parts import direction_of
+from attnlab.lab.claims.words import effect_in_words, stands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,14 +167,14 @@ def _kept(jobs: "Sequence[Job]", store: "RunStore") -> str:
 
 def _print(result: "Result") -> None:
     """What was found: each claim, how it came out in these runs, and what each part of it says."""
-    screen = options.Screen()
+    screen, known = options.Screen(), {claim.id: claim for claim in load_claims()}
     screen.print(result.summary)
     if result.findings:
         screen.print("\nWhat these runs say of its claims", style="bold")
     for finding in result.findings:
-        same = finding.verdict == finding.direction
-        said = finding.verdict if same else f"{finding.direction}, not with our margin"
-        screen.print(Text.assemble(f"{finding.claim}: ", (said, COLOURS[finding.direction])))
+        direction = direction_of(finding.parts)
+        said = stands(known[finding.claim], finding.parts) if finding.claim in known else f"{direction}."
+        screen.print(Text.assemble(f"{finding.claim}: ", (said, COLOURS[direction])))
         for part in finding.parts:
             numbers = effect_in_words(part.effect, part.interval, "")
             margin = f"with our margin {part.verdict}" if part.direction else ""
