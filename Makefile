@@ -6,7 +6,7 @@ BIN := .venv/bin
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-more test-slow campaign lint format bench docs clean
+.PHONY: help venv demo test test-more test-slow campaign lint format bench docs readme clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ bench: .venv/.bench-installed  ## measure speed against PyTorch and the machine;
 
 docs: .venv/.docs-installed  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+readme: venv  ## write again what README and first page show of committed results: tally, forecast, pictures
+	$(BIN)/python docs/_hooks/front.py
 
 clean:  ## remove what these targets made, .venv included; results and runs stay
 	rm -rf .venv site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

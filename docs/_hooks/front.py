@@ -24,6 +24,7 @@ from attnlab.pages.replay import Film, Replay, read_replay
 ROOT = Path(__file__).parents[2]
 COPYING = ROOT / "results" / "copying" / "paper"
 PICTURES = ROOT / "docs" / "pictures"
+FILLED = (ROOT / "README.md", ROOT / "docs" / "index.md")
 TEXTS = {"blog": "the authors' blog", "slides": "the slides", "others": "related work", "ours": "ours"}
 SECONDS, HELD = 0.5, 5
 """Seconds of a frame, and how many frames the last one is shown."""
@@ -206,7 +207,7 @@ def filled(text: str) -> str:
     return re.sub(r"<!-- (tally|forecast) -->\n.*?<!-- end -->", write, text, flags=re.DOTALL)
 
 
-def shortened(most: int = 16) -> str:
+def shortened(most: int = 12) -> str:
     """The first lines of the forecast."""
     lines = forecast_output().splitlines()
     return "\n".join([*lines[:most], "..."] if len(lines) > most else lines)
@@ -222,8 +223,8 @@ def main() -> None:
     """Write all of it again."""
     for path, text in pictures().items():
         path.write_text(text, encoding="utf-8")
-    readme = ROOT / "README.md"
-    readme.write_text(filled(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in FILLED:
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The laboratory from Python: `run` an experiment, see how all `claims` stand."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +11,11 @@ from attnlab.lab.claims.committed import places_of_results
 from attnlab.lab.conduct import Conducted, conduct
 from attnlab.lab.experiment import Experiment, Order, check_order, chosen_rows
 from attnlab.lab.registry import find_experiment
+from attnlab.lab.replays import film_of
+from attnlab.pages.replay import CAPTION, Replay
 from attnlab.runs.engine import LocalEngine
 from attnlab.runs.environment import cores
+from attnlab.runs.loop import Trained
 from attnlab.runs.store import RunStore
 
 
@@ -52,6 +55,27 @@ def _rows(experiment: Experiment, order: Order, row: str) -> Sequence[str]:
     if len(rows) != 1:
         raise UsageError(f"The experiment {experiment.name} has the rows {', '.join(rows)} here; name one as row=.")
     return rows
+
+
+def replay(runs: Mapping[str, Trained], *, example: Sequence[str] = (), title: str = "", caption: str = "") -> Replay:
+    """What finished ``runs``, by name, looked at through training: a page with a slider, by its method ``save``.
+
+    Their schedule must have had ``watch``, and ``example`` is what it named.
+
+    >>> import tempfile, attnlab as al
+    >>> from attnlab import specs
+    >>> task = specs.CopyingSpec(distribution=specs.SelectionsSpec(length=4, words=6))
+    >>> spec = specs.RunSpec(task=task, model=specs.Seq2SeqSpec(hidden=16), batch=8, init_seed=0, data_seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = al.train(spec, specs.Schedule.every(5, steps=10, watch=()), al.RunStore(folder))
+    ...     shown = al.replay({"a small one": run}, title="Copying")
+    ...     shown.save(f"{folder}/copying.html").name, shown.steps
+    ('copying.html', (0, 5, 10))
+    """
+    if not isinstance(runs, Mapping) or not runs or not all(isinstance(run, Trained) for run in runs.values()):
+        raise UsageError(f"To replay takes finished runs by name, such as {{'seed 0': run}}; this is {runs!r:.60}.")
+    films = [film_of(name, run, tuple(example)) for name, run in runs.items()]
+    return Replay(title or "Attention through training", tuple(films), caption or CAPTION)
 
 
 def claims(results: Path | str | None = None) -> list[Decision]:

@@ -10,6 +10,7 @@ from base64 import b64decode, b64encode
 from binascii import Error as NoBase64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,9 +18,14 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from attnlab.errors import UsageError
+from attnlab.files import as_path, check_outputs
 
 Bytes = NDArray[np.uint8]
 Kind = Literal["matrix", "texts"]
+CAPTION = (
+    "Rows are output words, columns input words. Darker: more attention; a dot: a row's largest. Lexical probe: the "
+    "chance of the right output word if attention looked at that input word alone, divided by its sum."
+)
 MOST_INPUTS = 255
 """Input words of a matrix: a position is one byte."""
 MOST_BYTES = 2**25
@@ -105,6 +111,16 @@ class Replay:
                 for film in self.films
             ],
         }
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as a page of its own."""
+        from attnlab.pages.page import Section, write_page
+        from attnlab.pages.replay_component import replay_component
+
+        place = as_path(path, "A file to write")
+        check_outputs([place])
+        write_page(place, self.title, "", [Section("", component=replay_component(self))])
+        return place
 
     def to_bytes(self) -> bytes:
         """As a result's folder keeps it; the same replay gives the same bytes."""
