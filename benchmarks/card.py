@@ -3,8 +3,10 @@
     python benchmarks/card.py OUT [--only NAME ...]
 
 Writes OUT/<name>.csv, its audit in OUT/<name>/, and OUT/card.json: what every card says, which planted truths it found,
-and whether grades computed without the twin predict how far a deceptive twin could move attention (Spearman's rho over
-data sets, with a bootstrap interval). Needs ATTNLAB_DATA; goes on where it was. About 0.6 CPU hours.
+and whether grades computed without the twin predict how far a deceptive twin could move attention: Spearman's rho over
+data sets with a bootstrap interval, and how often a threshold on the grades, chosen on all other data sets, says
+rightly of one whether its attention can be moved far. Needs ATTNLAB_DATA; goes on where it was. About 0.6 CPU hours.
+What came out is kept in benchmarks/card.json. No grade's threshold was chosen on these data sets.
 """
 
 import csv
@@ -16,12 +18,14 @@ from pathlib import Path
 import numpy as np
 
 import attnlab as al
+from attnlab.auditing.card import FAR
 from attnlab.auditing.result import Audit
 from attnlab.data.labelled_text import load_corpus
 from attnlab.stats.bootstrap import drawn_rows, value_and_interval
 from attnlab.stats.ranks import spearman
 
 Rows = list[tuple[str, str]]
+Truth = Callable[[Audit], bool]
 LONG, SHORT = 500, 2000
 """Texts of corpora with long and with short texts."""
 FILLER = [f"filler{k}" for k in range(200)]
@@ -103,27 +107,37 @@ def rare(rows: Rows, label: str, count: int) -> Rows:
     return kept
 
 
+def says(made: Audit, *words: str) -> bool:
+    """Whether a remark of the card has all these words."""
+    return any(all(word in remark for word in words) for remark in made.card.remarks)
+
+
 def unlearned(made: Audit) -> bool:
     """The card says that there is nothing to attend to."""
     return made.card.headline.startswith("No: the network has not learned")
 
 
-def word_decides(made: Audit) -> bool:
-    """The card names a word that decides the label by itself."""
-    return made.findings is not None and made.findings.word is not None and made.findings.word.decides
+def word_decides(*words: str) -> Truth:
+    """The card names one of these words as one that decides the label by itself."""
+    return lambda made: any(says(made, "One word alone decides the label", repr(word)) for word in words)
 
 
 def points_at_it(made: Audit) -> bool:
-    """The same, and attention follows it."""
-    return word_decides(made) and made.card.answers[1].grade == "good" and made.card.answers[2].grade != "poor"
+    """The card names the planted word, and attention follows it."""
+    named = word_decides("awful", "lovely")(made)
+    return named and made.card.answers[1].grade == "good" and made.card.answers[2].grade != "poor"
 
 
-def no_word_decides(made: Audit) -> bool:
-    """The card names no such word."""
-    return not word_decides(made)
+def in_pairs(*words: str) -> Truth:
+    """The card says that the sign is in pairs of words, names one of the two, and no word that decides by itself."""
+
+    def check(made: Audit) -> bool:
+        alone = says(made, "One word alone decides the label")
+        return not alone and any(says(made, "The sign is in pairs of words", repr(word)) for word in words)
+
+    return check
 
 
-Truth = Callable[[Audit], bool]
 SETS: dict[str, tuple[Callable[[], Rows], Truth | None]] = {
     **{name: (lambda name=name: corpus(name, SHORT), None) for name in ("sst", "sms", "ag_news")},
     **{name: (lambda name=name: corpus(name, LONG), None) for name in ("20newsgroups", "imdb", "amazon", "yelp")},
@@ -134,12 +148,12 @@ SETS: dict[str, tuple[Callable[[], Rows], Truth | None]] = {
     "ag_news shuffled": (lambda: noisy(corpus("ag_news", SHORT), 1.0), unlearned),
     "planted 2000": (lambda: planted(2000), points_at_it),
     "planted 600": (lambda: planted(600), points_at_it),
-    "sst leak": (lambda: leaked(corpus("sst", SHORT)), word_decides),
-    "ag_news leak": (lambda: leaked(corpus("ag_news", SHORT)), word_decides),
-    "xor 2000": (lambda: exclusive_or(2000), no_word_decides),
-    "xor 1000": (lambda: exclusive_or(1000), no_word_decides),
-    "negation 2000": (lambda: negated(2000), no_word_decides),
-    "negation 1000": (lambda: negated(1000), no_word_decides),
+    "sst leak": (lambda: leaked(corpus("sst", SHORT)), word_decides("zebra")),
+    "ag_news leak": (lambda: leaked(corpus("ag_news", SHORT)), word_decides("zebra")),
+    "xor 2000": (lambda: exclusive_or(2000), in_pairs("salt", "sugar")),
+    "xor 1000": (lambda: exclusive_or(1000), in_pairs("salt", "sugar")),
+    "negation 2000": (lambda: negated(2000), in_pairs("not")),
+    "negation 1000": (lambda: negated(1000), in_pairs("not")),
     "sms rare": (lambda: rare(corpus("sms", SHORT), "spam", 60), None),
     "ag_news rare": (lambda: rare(corpus("ag_news", SHORT), load_corpus("ag_news").classes[0], 60), None),
 }
@@ -175,6 +189,21 @@ def row_of(name: str, made: Audit) -> dict[str, object]:
     }
 
 
+def left_one_out(rows: list[dict[str, object]]) -> dict[str, object]:
+    """How often trust below a threshold says rightly that a twin moves attention by more than FAR bits at equal
+    predictions, the threshold being the best one for all other data sets; and how often the commoner answer does.
+    """
+    trust = np.array([float(row["trust"]) for row in rows])  # type: ignore[arg-type]
+    moved = np.array([bool(row["equal"]) and float(row["moved"]) > FAR for row in rows])  # type: ignore[arg-type]
+    right = plain = 0
+    for k in range(len(rows)):
+        others = np.arange(len(rows)) != k
+        best = max(range(10), key=lambda level: ((trust[others] < level) == moved[others]).mean())
+        right += (trust[k] < best) == moved[k]
+        plain += (moved[others].mean() >= 0.5) == moved[k]
+    return {"right": int(right), "by the commoner answer": int(plain), "of": len(rows)}
+
+
 def main(out: Path, only: list[str]) -> None:
     """Audit them and say how the card did."""
     out.mkdir(parents=True, exist_ok=True)
@@ -183,17 +212,16 @@ def main(out: Path, only: list[str]) -> None:
         rows.append(row_of(name, made))
         print(json.dumps(rows[-1]), flush=True)
     usable = [row for row in rows if row["trust"] is not None and row["moved"] is not None]
-    rho = None
+    rho, held_out = None, left_one_out(usable)
     if len(usable) > 3:
         trust, moved = (np.array([float(row[key]) for row in usable]) for key in ("trust", "moved"))  # type: ignore[arg-type]
         drawn = drawn_rows(len(usable), "data sets of the card")
         rho = value_and_interval(spearman(trust[drawn], moved[drawn]))
     truths = [row["truth_found"] for row in rows if row["truth_found"] is not None]
-    summary = {"truths": [sum(map(bool, truths)), len(truths)], "rho": rho, "data_sets": len(usable), "rows": rows}
+    found = [sum(map(bool, truths)), len(truths)]
+    summary = {"truths": found, "rho": rho, "left_one_out": held_out, "data_sets": len(usable), "rows": rows}
     (out / "card.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    print(
-        f"{summary['truths'][0]} of {summary['truths'][1]} planted truths found; rho {rho} over {len(usable)} data sets"
-    )
+    print(f"{found[0]} of {found[1]} planted truths found; rho {rho}; {held_out}; {len(usable)} data sets with grades")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from attnlab.families.texts.stopping import NoImprovement as NoImprovement
 from attnlab.families.topics.spec import SstSpec as SstSpec
 from attnlab.families.topics.spec import TopicModelSpec as TopicModelSpec
 from attnlab.families.topics.spec import TopicsSpec as TopicsSpec
+from attnlab.families.translation.deception import PairTwinSpec as PairTwinSpec
 from attnlab.families.translation.spec import TranslationProxySpec as TranslationProxySpec
 from attnlab.families.translation.spec import TranslatorSpec as TranslatorSpec
 from attnlab.families.translation.task import BitextFiles as BitextFiles

@@ -59,7 +59,7 @@ def test_what_is_planted_is_found(tmp_path):
     texts = al.read_texts(write(tmp_path / "films.csv"))
     found = find_in_data(texts, own_task(texts, TINY)[1])
     assert found.word.decides and found.word.word in ("awful", "lovely") and found.word.accuracy == 1
-    assert "One word alone decides the label" in " ".join(found.sentences)
+    assert "One word alone decides the label" in " ".join(found.sentences) and len(found.deciding) == 1
     assert found.too_little == "" and found.majority == 0.5
     plain = al.read_texts(write(tmp_path / "plain.csv", planted=False))
     assert not find_in_data(plain, own_task(plain, TINY)[1]).word.decides

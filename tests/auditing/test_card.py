@@ -2,10 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from attnlab.auditing.card import NOT_FOR, above_chance, agreement_grade, make_card
-from attnlab.auditing.numbers import Compared, Number, Numbers, TwinNumbers
+from attnlab.auditing.numbers import Compared, Number, Numbers, TwinNumbers, counts_as_equal
 
 
 def number(value, spread=0.02, chance=None):
@@ -136,3 +137,14 @@ def test_agreement_is_graded_by_what_is_possible_above_chance():
     assert agreement_grade(number(0.7, chance=0.6)) == "good"  # in short texts chance is high
     assert agreement_grade(number(0.6, chance=0.6)) == "mixed"
     assert agreement_grade(number(0.5, chance=0.6)) == "poor"
+
+
+def test_predictions_are_equal_if_they_are_close_and_as_accurate():
+    close, far = np.full(9, 0.04), np.full(9, 0.2)
+    assert counts_as_equal(close, None, 0.0) and not counts_as_equal(far, None, 0.0)
+    assert counts_as_equal(far, number(0.25), 0.02)  # two seeds are further apart
+    assert not counts_as_equal(far, number(0.25), 0.03) and counts_as_equal(far, number(0.25), -0.1)
+
+
+def test_what_the_data_says_is_among_the_remarks():
+    assert make_card(numbers(), hints=["The sign is in pairs of words."]).remarks[0] == "The sign is in pairs of words."

@@ -39,11 +39,14 @@ MOST_SEEDS = 10
 EXAMPLES, EXAMPLE_WORDS = 3, 60
 """Texts on the page, and the most words of one."""
 Say = Callable[[str], None]
+Watching = Callable[[], AbstractContextManager[Watch]]
 
 
 def audit(
-    texts: LabelledTexts | Bags,
+    texts: LabelledTexts | Bags | None = None,
     *,
+    source: str | Path | None = None,
+    target: str | Path | None = None,
     budget: str = "small",
     seeds: int = 3,
     store: str | Path | RunStore = "runs",
@@ -53,7 +56,7 @@ def audit(
     view: View | None = None,
     examples: bool = True,
     engine: Engine | None = None,
-    watching: Callable[[], AbstractContextManager[Watch]] | None = None,
+    watching: Watching | None = None,
     say: Say | None = None,
 ) -> Audit:
     """May attention on these texts be trusted? Trains the papers' classifier with several ``seeds``, a uniform twin,
@@ -61,6 +64,9 @@ def audit(
 
     ``texts``: from `attnlab.read_texts`. Runs are kept in ``store`` and, with ``out``, what is read of them in that
     folder: an audit that was stopped goes on where it was. ``jobs``: worker processes; one a core if None.
+
+    A parallel corpus is audited by its two files ``source`` and ``target`` instead of ``texts``: the papers' translator
+    is trained, and attention is held against word alignments instead of leave-one-out.
 
     A model of your own is audited with ``models`` (several: of different seeds), read through ``view``, on ``texts`` as
     `attnlab.data.batch.Bags`; nothing is trained then, and what needs training has no grade.
@@ -75,25 +81,36 @@ def audit(
     own = [models] if isinstance(models, nn.Module) else list(models)
     if isinstance(texts, Bags) and own:
         return audit_models(own, texts, view)
-    if own or not isinstance(texts, LabelledTexts):
-        raise UsageError("To audit takes texts from read_texts, or texts as Bags together with models of your own.")
+    of_pairs = source is not None and target is not None
+    if own or isinstance(texts, LabelledTexts) == of_pairs or (source is None) != (target is None):
+        raise UsageError(
+            "To audit takes texts from read_texts, or the files source and target of a parallel corpus, or texts as "
+            "Bags together with models of your own."
+        )
     if not isinstance(seeds, int) or not 1 <= seeds <= MOST_SEEDS:
         raise UsageError(f"An audit trains 1 to {MOST_SEEDS} seeds, not {seeds!r}.")
     chosen, tell = budget_of(budget), say or (lambda _: None)
     home = store if isinstance(store, RunStore) else RunStore(store)
+    engine = engine or LocalEngine(jobs or cores())
+    if source is not None and target is not None:
+        from attnlab.auditing.pairs.audit import audit_pairs
+
+        how: dict[str, Any] = {"budget": budget, "seeds": seeds, "store": home, "out": out, "engine": engine}
+        return audit_pairs(source, target, watching=watching, say=tell, examples=examples, **how)
+    assert isinstance(texts, LabelledTexts)
     tell("reading the texts")
     task, corpus = own_task(texts, chosen)
     findings = find_in_data(texts, corpus)
     made_forecast = forecast(texts)
     plan = Plan(task, corpus, chosen, seeds)
-    with (watching or (lambda: nullcontext(_unwatched)))() as watch:
-        done = plan.train(home, engine or LocalEngine(jobs or cores()), watch)
+    with watched(watching) as watch:
+        done = plan.train(home, engine, watch)
     with threads(1):
         read = _Reading(corpus, chosen, None if out is None else as_path(out, "A folder") / "fields", tell)
         learned = [read.network(run) for run in done.learned]
         twins = {weight: read.network(run, run.step) for weight, run in done.twins.items()}
         numbers = read.numbers(done, learned, twins)
-    card = make_card(numbers, findings.too_little)
+    card = make_card(numbers, findings.too_little, hints=(*findings.deciding, *made_forecast.reasons))
     shown = read.examples(learned[0], twins, numbers) if examples else ()
     settings = _settings(chosen, seeds, task, done)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -118,6 +135,11 @@ def own_task(texts: LabelledTexts, budget: Budget) -> tuple[LabelledTextSpec, Co
         texts.path, text=texts.columns[0], label=texts.columns[1], groups=texts.groups, longest=budget.longest
     )
     return task, task.build()
+
+
+def watched(watching: Watching | None) -> AbstractContextManager[Watch]:
+    """Whoever watches the runs, or nobody."""
+    return nullcontext(_unwatched) if watching is None else watching()
 
 
 def _unwatched(_: Any) -> Callable[[Any, Any], None]:

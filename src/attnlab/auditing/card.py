@@ -25,9 +25,45 @@ NOT_FOR = (
     "What this card is not for: it says how one kind of network behaves on these texts, and is no ground truth about "
     "why a person was judged as they were; decide nothing about people by it."
 )
-DATA = (
-    "More updates hardly help: what does is data that tells words apart, such as texts of which fewer words go with "
-    "every label."
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What the card calls things: a ``text``, what a network is to say of it (``label``, and ``task``), the baseline
+    that it must beat, what agreement of predictions means (``same``), which ``data`` helps, what to read ``instead``.
+    """
+
+    text: str
+    label: str
+    task: str
+    baseline: str
+    same: str
+    data: str
+    influence: str
+    instead: str
+
+
+TEXTS = Wording(
+    text="text",
+    label="the label",
+    task="these labels",
+    baseline="the commonest class",
+    same="the same class in {:.0%} of the texts",
+    data="More updates hardly help: what does is data that tells words apart, such as texts of which fewer words go "
+    "with every label.",
+    influence="Does it follow influence?",
+    instead="Use leave-one-out or gradients where you need to know what a prediction depends on.",
+)
+PAIRS = Wording(
+    text="sentence",
+    label="the output word",
+    task="to translate",
+    baseline="a trigram of the output language, which reads no input",
+    same="the same word first for {:.0%} of the output words",
+    data="More updates hardly help: what does is data that tells words apart, such as sentences in which words do not "
+    "always occur together.",
+    influence="Does it follow influence and alignment?",
+    instead="Use gradients, or `attnlab align`, where you need to know which word an output word comes from.",
 )
 
 
@@ -56,24 +92,30 @@ class Card:
         return asdict(self)
 
 
-def make_card(numbers: Numbers, too_little: str = "") -> Card:
-    """The card for these numbers; ``too_little``: why there is too little data for grades."""
+def make_card(numbers: Numbers, too_little: str = "", words: Wording = TEXTS, hints: Sequence[str] = ()) -> Card:
+    """The card for these numbers; ``too_little``: why there is too little data for grades. ``hints``: what the data
+    says before anything is trained, such as a word that alone decides the label; they are among the remarks.
+    """
+    compared = numbers.compared
+    other = compared["attention, leave-one-out" if words is TEXTS else "attention, alignment"]
     answers = [
-        _learned(numbers),
-        _knowledge(numbers.compared["attention, lexical probe"]),
-        _influence(numbers.compared["attention, influence"], numbers.compared["attention, leave-one-out"]),
-        _stable(numbers.compared.get("attention, attention of another seed")),
-        _movable(numbers),
+        _learned(numbers, words),
+        _knowledge(compared["attention, lexical probe"], words),
+        _influence(compared["attention, influence"], other, words),
+        _stable(compared.get("attention, attention of another seed")),
+        _movable(numbers, words),
     ]
     if not predicts(numbers):
-        answers = [answers[0], *(_without_grade(one, "The network has not learned the labels.") for one in answers[1:])]
+        why = f"The network has not learned {words.task}."
+        answers = [answers[0], *(_without_grade(one, why) for one in answers[1:])]
     if too_little:
         answers = [_without_grade(one, too_little) for one in answers]
-    return Card(_headline(numbers, answers, too_little), tuple(answers), tuple(_remarks(numbers, answers)))
+    headline = _headline(numbers, answers, too_little, words)
+    return Card(headline, tuple(answers), (*hints, *_remarks(numbers, answers, words)))
 
 
 def predicts(numbers: Numbers) -> bool:
-    """Whether the networks are better than always saying the commonest class, by the interval over texts."""
+    """Whether the networks are better than the baseline, for texts the commonest class, by the interval over texts."""
     return numbers.gained.low is not None and numbers.gained.low > 0
 
 
@@ -104,29 +146,32 @@ def agreement_grade(number: Number, much: float = MUCH) -> Grade:
     return "poor" if high < LITTLE else "mixed"
 
 
-def _learned(numbers: Numbers) -> Answer:
+def _learned(numbers: Numbers, words: Wording) -> Answer:
     number = numbers.concentration
     question, measure = "Is attention learned?", "concentration (0: uniform, 1: on one word)"
     if not predicts(numbers):
-        said = f"The network is no better than the commonest class ({numbers.majority:.1%}): it has found nothing."
-        return Answer(question, "poor", measure, number, said, f"See what the forecast says about the data. {DATA}")
+        said = f"The network is no better than {words.baseline} ({numbers.majority:.1%}): it has found nothing."
+        advice = f"See what the forecast says about the data. {words.data}"
+        return Answer(question, "poor", measure, number, said, advice)
     if number.low is None or number.high is None:
-        return Answer(question, "unknown", measure, number, "There are too few texts to tell.")
+        return Answer(question, "unknown", measure, number, f"There are too few {words.text}s to tell.")
     if number.high < FLAT:
-        said = "It is practically uniform: all words of a text get nearly the same share, whatever the accuracy."
-        return Answer(question, "poor", measure, number, said, f"Read influence, not attention. {DATA}")
+        said = (
+            f"It is practically uniform: all words of a {words.text} get nearly the same share, whatever the accuracy."
+        )
+        return Answer(question, "poor", measure, number, said, f"Read influence, not attention. {words.data}")
     if number.low > SHARP:
-        return Answer(question, "good", measure, number, "It prefers some words of a text to others.")
-    said = "It prefers some words a little; most of a text is read evenly."
-    return Answer(question, "mixed", measure, number, said, f"Read it beside influence. {DATA}")
+        return Answer(question, "good", measure, number, f"It prefers some words of a {words.text} to others.")
+    said = f"It prefers some words a little; most of a {words.text} is read evenly."
+    return Answer(question, "mixed", measure, number, said, f"Read it beside influence. {words.data}")
 
 
-def _knowledge(compared: Compared) -> Answer:
+def _knowledge(compared: Compared, words: Wording) -> Answer:
     grade = agreement_grade(compared.top)
     says = {
-        "good": "Its top word is among those from which the network would guess the label by themselves.",
-        "mixed": "Its top word is somewhat more often than by chance one that says the label by itself.",
-        "poor": "Its top word is hardly more often than by chance one that says the label by itself.",
+        "good": f"Its top word is among those from which the network would guess {words.label} by themselves.",
+        "mixed": f"Its top word is somewhat more often than by chance one that says {words.label} by itself.",
+        "poor": f"Its top word is hardly more often than by chance one that says {words.label} by itself.",
         "unknown": "It cannot be told.",
     }
     advice = (
@@ -138,21 +183,21 @@ def _knowledge(compared: Compared) -> Answer:
     return Answer(question, grade, "A(attention, lexical probe)", compared.top, says[grade], advice)
 
 
-def _influence(gradient: Compared, left_out: Compared) -> Answer:
-    both = [(agreement_grade(one.top), one) for one in (gradient, left_out)]
+def _influence(gradient: Compared, other: Compared, words: Wording) -> Answer:
+    both = [(agreement_grade(one.top), one) for one in (gradient, other)]
     order: list[Grade] = ["poor", "mixed", "unknown", "good"]
     grade, worst = min(both, key=lambda pair: order.index(pair[0]))
+    aligned = worst.name == "attention, alignment"
+    one = "the one that IBM Model 1 aligns" if aligned else "one that the prediction depends on"
     says = {
-        "good": "Its top word is one that the prediction depends on.",
-        "mixed": "Its top word is somewhat more often than by chance one that the prediction depends on.",
-        "poor": "Its top word is hardly more often than by chance one that the prediction depends on.",
+        "good": f"Its top word is {one}.",
+        "mixed": f"Its top word is somewhat more often than by chance {one}.",
+        "poor": f"Its top word is hardly more often than by chance {one}.",
         "unknown": "It cannot be told.",
     }
-    tau = f" Over all words of a text the orders agree by tau {worst.tau}."
-    advice = (
-        "" if grade == "good" else "Use leave-one-out or gradients where you need to know what a prediction depends on."
-    )
-    return Answer("Does it follow influence?", grade, f"A({worst.name})", worst.top, says[grade] + tau, advice)
+    tau = f" Over all words of a {words.text} the orders agree by tau {worst.tau}."
+    advice = "" if grade == "good" else words.instead
+    return Answer(words.influence, grade, f"A({worst.name})", worst.top, says[grade] + tau, advice)
 
 
 def _stable(compared: Compared | None) -> Answer:
@@ -170,7 +215,7 @@ def _stable(compared: Compared | None) -> Answer:
     return Answer(question, grade, measure, number, says[grade], advice)
 
 
-def _movable(numbers: Numbers) -> Answer:
+def _movable(numbers: Numbers, words: Wording) -> Answer:
     question, measure = "Is it bound to the predictions?", "JSD of a deceptive twin's attention, bits"
     if not numbers.twins:
         return Answer(question, "unknown", measure, Number(None), "There is no deceptive twin to compare with.")
@@ -185,8 +230,8 @@ def _movable(numbers: Numbers) -> Answer:
     )
     level = number.chance or 0.0
     said = (
-        f"A twin with predictions as close as another seed's (TVD {far.tvd.value:.3f}, the same class in "
-        f"{far.same:.0%} of the texts) has attention {far.jsd.value:.2f} bits away; two seeds are {level:.2f} apart."
+        f"A twin with predictions as close as another seed's (TVD {far.tvd.value:.3f}, {words.same.format(far.same)}) "
+        f"has attention {far.jsd.value:.2f} bits away; two seeds are {level:.2f} apart."
     )
     advice = "Attention that can be moved so far at equal predictions does not say why they were made."
     if number.low is not None and number.low > max(level, FAR):
@@ -200,12 +245,12 @@ def _without_grade(answer: Answer, why: str) -> Answer:
     return Answer(answer.question, "unknown", answer.measure, answer.number, f"No grade: {why}", answer.advice)
 
 
-def _headline(numbers: Numbers, answers: Sequence[Answer], too_little: str) -> str:
+def _headline(numbers: Numbers, answers: Sequence[Answer], too_little: str, words: Wording) -> str:
     grades = [answer.grade for answer in answers]
     if too_little:
         return f"Too little data for a verdict. {too_little}"
     if not predicts(numbers):
-        return "No: the network has not learned these labels, so its attention explains nothing."
+        return f"No: the network has not learned {words.task}, so its attention explains nothing."
     if "poor" in grades[:3]:
         return "No: attention here does not show what the network knows or depends on."
     if set(grades) == {"good"}:
@@ -215,13 +260,13 @@ def _headline(numbers: Numbers, answers: Sequence[Answer], too_little: str) -> s
     return "With care: attention follows what matters only in part."
 
 
-def _remarks(numbers: Numbers, answers: Sequence[Answer]) -> list[str]:
+def _remarks(numbers: Numbers, answers: Sequence[Answer], words: Wording) -> list[str]:
     said = []
     accuracy, majority = numbers.accuracy.value or 0.0, numbers.majority
     high = predicts(numbers) and majority < 1 and (accuracy - majority) / (1 - majority) >= HIGH
     if high and "poor" in [answer.grade for answer in answers[:3]]:
         said.append(
-            f"The network is accurate ({accuracy:.1%}, commonest class {majority:.1%}) and its attention looks away "
+            f"The network is accurate ({accuracy:.1%}; {words.baseline}: {majority:.1%}) and its attention looks away "
             "from the words that matter. That is no bug: its states carry words along, so it can do without."
         )
     uniform = numbers.accuracies.get("uniform twin")

@@ -55,6 +55,16 @@ class DataFindings:
     notes: tuple[str, ...]
 
     @property
+    def deciding(self) -> list[str]:
+        """A sentence about the word that alone decides the label, if there is one."""
+        if self.word is None or not self.word.decides:
+            return []
+        return [
+            f"One word alone decides the label: whether {self.word.word[:40]!r} occurs gives {self.word.label[:40]} "
+            f"with an accuracy of {self.word.accuracy:.1%}. If it would not be there in use, it is a leak."
+        ]
+
+    @property
     def sentences(self) -> list[str]:
         """What a reader should know, a sentence each."""
         named = ", ".join(f"{name[:40]} {count}" for name, count in self.classes[:12])
@@ -66,13 +76,8 @@ class DataFindings:
             said.append(f"{self.duplicates} texts repeat an earlier one word by word{some}.")
         if self.leaked:
             said.append(f"{self.leaked} validation texts are training texts, too: accuracies are too high for it.")
-        if self.word is not None and self.word.decides:
-            said.append(
-                f"One word alone decides the label: whether {self.word.word[:40]!r} occurs gives "
-                f"{self.word.label[:40]} with an accuracy of {self.word.accuracy:.1%}. If it would not be there "
-                "in use, it is a leak."
-            )
-        elif self.word is not None:
+        said += self.deciding
+        if self.word is not None and not self.word.decides:
             said.append(
                 f"No word alone decides the label; the strongest, {self.word.word[:40]!r}, gives an accuracy of "
                 f"{self.word.accuracy:.1%}, the commonest class {self.majority:.1%}."

@@ -18,6 +18,7 @@ from attnlab.stats.bootstrap import interval_over_examples
 
 Floats = NDArray[np.float64]
 Pairs = Sequence[tuple[ScoreField, ScoreField]]
+Groups = NDArray[Any] | None
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,15 @@ class Number:
     texts: int = 0
 
     @classmethod
-    def of(cls, values: Floats, chance: float | None = None) -> "Number":
-        """The mean of ``values`` (texts,), those undefined (NaN) left out."""
-        defined = values[~np.isnan(values)]
+    def of(cls, values: Floats, chance: float | None = None, groups: Groups = None) -> "Number":
+        """The mean of ``values`` (texts,), those undefined (NaN) left out. ``groups`` (texts,): which of them are drawn
+        together, such as the output words of one sentence.
+        """
+        there = ~np.isnan(values)
+        defined = values[there]
         if not len(defined):
             return cls(None, chance=chance)
-        interval = interval_over_examples(defined)
+        interval = interval_over_examples(defined, groups=None if groups is None else groups[there])
         low, high = (None, None) if interval is None else (interval.low, interval.high)
         return cls(float(defined.mean()), low, high, chance, len(defined))
 
@@ -57,19 +61,19 @@ class Compared:
     tau: Number
 
     @classmethod
-    def of(cls, name: str, pairs: Pairs) -> "Compared":
+    def of(cls, name: str, pairs: Pairs, groups: Groups = None) -> "Compared":
         """A text's value is its mean over ``pairs`` of networks."""
         values = np.mean([top_agreement(u, v).expected for u, v in pairs], axis=0)
         chance = float(random_baseline(pairs[0][0].lengths).mean())
         tau = mean_over_pairs(np.stack([kendall_tau(u, v) for u, v in pairs]))
-        return cls(name, Number.of(values, chance), Number.of(tau, 0.0))
+        return cls(name, Number.of(values, chance, groups), Number.of(tau, 0.0, groups))
 
 
 @dataclass(frozen=True)
 class TwinNumbers:
     """A deceptive twin: predictions (``tvd``) and attention (``jsd``, bits) apart from the original's, texts of the
-    ``same`` predicted class, accuracy, its attention's agreement with its own influence (``top``, ``tau``), and whether
-    its predictions count as the same (``equal``).
+    ``same`` predicted class, accuracy, its attention's agreement with its own influence, which ``against`` names
+    (``top``, ``tau``), and whether its predictions count as the same (``equal``).
     """
 
     weight: float
@@ -80,10 +84,11 @@ class TwinNumbers:
     top: Number
     tau: Number
     equal: bool
+    against: str = "leave-one-out"
 
 
-EQUAL_TVD = 0.05
-"""Predictions this close count as equal even where two seeds agree better."""
+EQUAL_TVD, EQUAL_ACCURACY = 0.05, 0.02
+"""Predictions this close count as equal even where two seeds agree better, unless they are so much less accurate."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,7 @@ def measure(
         compared={name: Compared.of(name, fields) for name, fields in pairs.items()},
         seeds_tvd=tvd,
         seeds_jsd=jsd,
-        erased=_erased(learned),
+        erased=erased_numbers([one.erased for one in learned]),
         twins=tuple(_twin(w, labels, learned[0], one, sample, tvd) for w, one in (twins or {}).items()),
     )
 
@@ -179,22 +184,30 @@ def _twin(
     apart = total_variation(np.exp(original.log_probabilities), np.exp(twin.log_probabilities))
     same = original.log_probabilities.argmax(1) == twin.log_probabilities.argmax(1)
     own = Compared.of("own", [(twin.alpha.select(sample), twin.loo)])
-    as_close_as = max(EQUAL_TVD, seeds_tvd.value or 0.0 if seeds_tvd else 0.0)
+    first, second = (float((one.log_probabilities.argmax(1) == labels).mean()) for one in (original, twin))
     return TwinNumbers(
         weight,
-        float((twin.log_probabilities.argmax(1) == labels).mean()),
+        second,
         Number.of(apart),
         Number.of(jensen_shannon(original.alpha, twin.alpha)),
         float(same.mean()),
         own.top,
         own.tau,
-        bool(apart.mean() <= as_close_as),
+        counts_as_equal(apart, seeds_tvd, first - second),
     )
 
 
-def _erased(learned: Sequence[NetworkFields]) -> dict[str, Number]:
-    """Comprehensiveness and sufficiency of attention's top words, and by how much they exceed random words'."""
-    erased = {name: mean_over_pairs(np.stack([one.erased[name] for one in learned])) for name in learned[0].erased}
+def counts_as_equal(apart: Floats, seeds_tvd: Number | None, lost: float) -> bool:
+    """Whether predictions ``apart`` by these TVDs are as close as those of two seeds, and hardly ``lost`` accuracy."""
+    close = apart.mean() <= max(EQUAL_TVD, seeds_tvd.value or 0.0 if seeds_tvd else 0.0)
+    return bool(close and lost <= EQUAL_ACCURACY)
+
+
+def erased_numbers(taken_out: Sequence[Mapping[str, Floats]]) -> dict[str, Number]:
+    """Comprehensiveness and sufficiency of attention's top words, and by how much they exceed random words'; of each
+    network what `attnlab.auditing.reading.ERASED` names.
+    """
+    erased = {name: mean_over_pairs(np.stack([one[name] for one in taken_out])) for name in taken_out[0]}
     numbers = {name: Number.of(values) for name, values in erased.items()}
     for name in ("comprehensiveness", "sufficiency"):
         numbers[f"{name}, more than random words"] = Number.of(erased[name] - erased[f"random_{name}"], 0.0)

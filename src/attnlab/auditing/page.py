@@ -4,14 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+import numpy as np
 
-from attnlab.auditing.card import Answer
+from attnlab.auditing.card import PAIRS, TEXTS, Answer, Wording
 from attnlab.auditing.explain_page import shown
-from attnlab.auditing.result import Audit, Example
+from attnlab.auditing.result import Audit, Example, PairExample
+from attnlab.pages.attention_map import attention_map
 from attnlab.pages.charts import INK, SIZE, headed, inline, rounded
 from attnlab.pages.page import Section, Shade, write_page
 
 MARKS = {"good": "\u25cf good", "mixed": "\u25d0 mixed", "poor": "\u25cb poor", "unknown": "? unknown"}
+WORDINGS = {"texts": TEXTS, "pairs": PAIRS}
 NAME = 80
 """Characters of a file's name that a title has room for."""
 
@@ -36,14 +39,25 @@ def sections(audit: Audit) -> list[Section]:
             "How it was made",
             [
                 "A(u, v) is how often the top word of u is among the top 5 % of v, with ties broken at random; its "
-                "chance level is exact. Intervals are 95 %, by bootstrap over texts; they say nothing about other "
-                "texts than these. The lexical probe is what the network would say if it attended to one word alone; "
-                "influence is the gradient's, leave-one-out what is lost without the word.",
+                f"chance level is exact. Intervals are 95 %, by bootstrap over {noun(audit)}s; they say nothing about "
+                f"other {noun(audit)}s than these. The lexical probe is what the network would say if it attended to "
+                f"one word alone; influence is the gradient's, {OTHER[audit.kind]}.",
                 f"Made {audit.made}." if audit.made else "",
             ],
             table=[{"setting": name, "value": value} for name, value in audit.settings.items()],
         ),
     ]
+
+
+OTHER = {
+    "texts": "leave-one-out what is lost without the word",
+    "pairs": "alignment IBM Model 1's, trained on the same pairs without a network. The words of sentences are pieces",
+}
+
+
+def noun(audit: Audit) -> str:
+    """What intervals are over."""
+    return WORDINGS[audit.kind].text
 
 
 def card_row(answer: Answer) -> dict[str, str]:
@@ -77,8 +91,10 @@ def _data(audit: Audit) -> list[Section]:
 def _accuracies(audit: Audit) -> Section:
     numbers = audit.numbers
     rows = [{"network": name, "accuracy": f"{value:.3f}"} for name, value in numbers.accuracies.items()]
-    rows.append({"network": "always the commonest class", "accuracy": f"{numbers.majority:.3f}"})
-    said = f"On {numbers.accuracy.texts} validation texts; the mean over seeds is {numbers.accuracy}."
+    words: Wording = WORDINGS[audit.kind]
+    rows.append({"network": words.baseline, "accuracy": f"{numbers.majority:.3f}"})
+    read = {"texts": "validation texts", "pairs": "output words of validation pairs, the right ones before each given"}
+    said = f"On {numbers.accuracy.texts} {read[audit.kind]}; the mean over seeds is {numbers.accuracy}."
     return Section("Accuracy", [said], table=rows)
 
 
@@ -95,21 +111,21 @@ def _agreements(audit: Audit) -> Section:
             "A": str(one.top),
             "chance": "" if one.top.chance is None else f"{one.top.chance:.3f}",
             "tau": str(one.tau),
-            "texts": one.top.texts,
+            "texts" if audit.kind == "texts" else "output words": one.top.texts,
         }
         for name, one in compared.items()
     ]
-    chart = _intervals(points) if points else None
+    chart = _intervals(points, noun(audit)) if points else None
     caption = "How often the top word of the first is among the top 5 % of the second; ticks are the chance level."
     return Section("Agreement", [], chart, caption, rows)
 
 
-def _intervals(points: list[dict[str, Any]]) -> alt.TopLevelMixin:
+def _intervals(points: list[dict[str, Any]], over: str) -> alt.TopLevelMixin:
     order = [point["agreement"] for point in points]
     base = alt.Chart(inline(points)).encode(
         y=alt.Y("agreement:N", title=None, sort=order, axis=alt.Axis(labelLimit=320))
     )
-    x = alt.X("low:Q", title="A, 95 % interval over texts", scale=alt.Scale(domain=[0, 1]))
+    x = alt.X("low:Q", title=f"A, 95 % interval over {over}s", scale=alt.Scale(domain=[0, 1]))
     bars = base.mark_rule(strokeWidth=3).encode(x=x, x2="high:Q")
     dots = base.mark_point(filled=True, size=50).encode(x="value:Q", tooltip=["agreement:N", rounded("value")])
     ticks = base.mark_tick(color=INK, thickness=1.5).encode(x="chance:Q")
@@ -119,8 +135,9 @@ def _intervals(points: list[dict[str, Any]]) -> alt.TopLevelMixin:
 
 
 def _words_taken_out(audit: Audit) -> Section:
+    what = "predicted class" if audit.kind == "texts" else "right output word"
     said = (
-        "By how much the predicted class becomes less probable without the fifth of a text's words that attention "
+        f"By how much the {what} becomes less probable without the fifth of a {noun(audit)}'s words that attention "
         "values most (comprehensiveness: high is good), and with these alone (sufficiency: low is good)."
     )
     rows = [{"measure": name, "probability lost": str(number)} for name, number in audit.numbers.erased.items()]
@@ -133,17 +150,17 @@ def _twins(audit: Audit) -> list[Section]:
     said = (
         "Each was trained to the first network's predictions and away from its attention. TVD says how far "
         "predictions are apart (0 to 1), JSD how far attention is (in bits, 0 to 1). Predictions count as equal "
-        "where they are no further apart than those of two seeds."
+        "where they are no further apart than those of two seeds, and at most 2 points less accurate."
     )
     rows = [
         {
             "lambda": f"{twin.weight:g}",
             "accuracy": f"{twin.accuracy:.3f}",
             "TVD": str(twin.tvd),
-            "same class": f"{twin.same:.1%}",
+            "same class" if audit.kind == "texts" else "same word": f"{twin.same:.1%}",
             "JSD": str(twin.jsd),
             "equal predictions": "yes" if twin.equal else "no",
-            "A(attention, own leave-one-out)": str(twin.top),
+            f"A(attention, own {twin.against})": str(twin.top),
             "tau": str(twin.tau),
         }
         for twin in audit.numbers.twins
@@ -154,7 +171,10 @@ def _twins(audit: Audit) -> list[Section]:
     return [Section("Deceptive twins", [said], table=rows)]
 
 
-def _example(one: Example) -> list[Section]:
+def _example(one: Example | PairExample) -> list[Section]:
+    if isinstance(one, PairExample):
+        return _pair_example(one)
+
     def shaded(alpha: tuple[float, ...]) -> list[Shade]:
         most = max(alpha) or 1.0
         pairs = zip(one.words, alpha, strict=True)
@@ -166,3 +186,14 @@ def _example(one: Example) -> list[Section]:
     if one.twin is None:
         return [first]
     return [first, Section("The same text, read by a deceptive twin", shaded=shaded(one.twin))]
+
+
+def _pair_example(one: PairExample) -> list[Section]:
+    inputs, outputs = ([shown(piece) for piece in side] for side in (one.source, one.target))
+    caption = "Output words from top to bottom, input words from left to right; darker where more attention is."
+    first = attention_map(np.array(one.alpha), inputs, outputs)
+    sections = [Section("A sentence pair, and where the first network looks", [], first, caption)]
+    if one.twin is not None:
+        twin = attention_map(np.array(one.twin), inputs, outputs)
+        sections.append(Section("The same pair, read by a deceptive twin", [], twin, caption))
+    return sections

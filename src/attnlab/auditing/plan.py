@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from attnlab.auditing.budget import EVALUATIONS, PATIENCE, Budget
 from attnlab.auditing.training import BATCH
@@ -101,14 +102,27 @@ class Plan:
 
     def train(self, store: RunStore, engine: Engine, watch: Watch | None = None) -> AuditRuns:
         """Train what the store does not have."""
-        jobs = self.first()
-        done = _trained(jobs, store, engine, watch)
-        *learned, uniform, proxy = (done[job.spec.id] for job in jobs)
-        twins = self.twins(learned[0])
-        deceived = _trained(list(twins.values()), store, engine, watch)
-        return AuditRuns(
-            tuple(learned), uniform, proxy, {weight: deceived[job.spec.id] for weight, job in twins.items()}
-        )
+        return train_all(self, store, engine, watch)
+
+
+class AuditPlan(Protocol):
+    """What an audit trains: first all but the twins (the networks with attention, the uniform twin, the proxy), then
+    the twins of the first network, by lambda.
+    """
+
+    def first(self) -> list[Job]: ...
+
+    def twins(self, original: Trained) -> dict[float, Job]: ...
+
+
+def train_all(plan: AuditPlan, store: RunStore, engine: Engine, watch: Watch | None = None) -> AuditRuns:
+    """Train what the store does not have of a plan."""
+    jobs = plan.first()
+    done = _trained(jobs, store, engine, watch)
+    *learned, uniform, proxy = (done[job.spec.id] for job in jobs)
+    twins = plan.twins(learned[0])
+    deceived = _trained(list(twins.values()), store, engine, watch)
+    return AuditRuns(tuple(learned), uniform, proxy, {weight: deceived[job.spec.id] for weight, job in twins.items()})
 
 
 def best_step(run: Trained) -> int:

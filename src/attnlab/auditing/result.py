@@ -6,13 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from attnlab.auditing.card import Card
 from attnlab.auditing.findings import DataFindings
 from attnlab.auditing.numbers import Number, Numbers
+from attnlab.auditing.pairs.findings import PairFindings
 from attnlab.errors import UsageError
 from attnlab.files import as_path, write_atomically
 from attnlab.runs import tables
@@ -33,25 +34,39 @@ class Example:
 
 
 @dataclass(frozen=True)
+class PairExample:
+    """A sentence pair in pieces, marks included, with the attention (target, source) of the first network and of its
+    farthest twin, for the page.
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    alpha: tuple[tuple[float, ...], ...]
+    twin: tuple[tuple[float, ...], ...] | None = None
+
+
+@dataclass(frozen=True)
 class Audit:
     """An audit: its ``card``, the ``numbers`` behind it, and what was found in the data (None for a model that was
     brought along). ``settings``: what it was made with. ``made``: when, the only thing that two audits of the same data
-    on the same machine differ in.
+    on the same machine differ in. ``kind``: of labelled texts or of sentence pairs.
     """
 
     name: str
     card: Card
     numbers: Numbers
-    findings: DataFindings | None = None
+    findings: DataFindings | PairFindings | None = None
     forecast: Forecast | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    examples: tuple[Example, ...] = ()
+    examples: tuple[Example | PairExample, ...] = ()
     made: str = ""
+    kind: Literal["texts", "pairs"] = "texts"
 
     def to_json(self) -> dict[str, Any]:
         """All of it but the examples, as plain values."""
         return {
             "data": self.name,
+            "kind": self.kind,
             "card": self.card.to_json(),
             "numbers": self.numbers.to_json(),
             "findings": None if self.findings is None else asdict(self.findings),
@@ -79,8 +94,8 @@ class Audit:
             name = f"twin, lambda {twin.weight:g}"
             named |= {f"{name}, JSD": twin.jsd, f"{name}, TVD": twin.tvd}
             named |= {
-                f"{name}, A(attention, leave-one-out)": twin.top,
-                f"{name}, tau(attention, leave-one-out)": twin.tau,
+                f"{name}, A(attention, {twin.against})": twin.top,
+                f"{name}, tau(attention, {twin.against})": twin.tau,
             }
         return [{"what": name, **vars(number)} for name, number in named.items()]
 

@@ -72,7 +72,12 @@ FAMILIES: dict[str, Family] = {
         stop_rules=("no-improvement",),
         deceptions=("twin", "off-words"),
     ),
-    "translation": Family("attnlab.families.translation", ("translation",), ("translator", "translation-proxy")),
+    "translation": Family(
+        "attnlab.families.translation",
+        ("translation",),
+        ("translator", "translation-proxy"),
+        deceptions=("pair-twin",),
+    ),
     "teacher": Family("attnlab.families.teacher", ("teacher", "digits", "word-vectors"), ("student",)),
 }
 """The families by name."""

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import UsageError
-from attnlab.lab.claims import OF_OURS, OUTCOMES, Finding, Outcome, Part, departing, load_claims, outcome_of
-from attnlab.lab.claims.words import stands, told_earlier
+from attnlab.lab.claims import OUTCOMES, Finding, Outcome, Part, departing, differing, load_claims, outcome_of
+from attnlab.lab.claims.words import ONE_RUN, told_earlier
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.headings import headed
 from attnlab.lab.paper_figure import PageWords, page_words
@@ -16,12 +16,8 @@ from attnlab.pages.page import Badge, Page, Section, Top
 PAGE = "report.html"
 LONGEST_TABLE = 40
 """Longer tables are named, not shown: they are for programs."""
-IN_WORDS = {
-    "holds": "It holds in these runs.",
-    "fails": "It fails in these runs.",
-    "undecided": "These runs do not decide it.",
-}
-"""What is said of a claim that no registry has: one of a user's own."""
+_OF_OURS: dict[Outcome, str] = {"as the paper says": "holds", "differs": "does not hold"}
+"""What an outcome is called beside a statement of ours; "fails" after "they fail" would say two things at once."""
 KINDS: dict[Outcome, str] = {"as the paper says": "good", "differs": "bad", "open": "open", "not run": "none"}
 MARKS = {"good": "\u2713", "bad": "\u2260", "open": "?", "none": "\u2013"}
 """A sign for each kind of outcome, for those who do not see its colour."""
@@ -57,9 +53,9 @@ def badge(outcome: Outcome, weakly: bool = False, *, ours: bool = False) -> Badg
     """An outcome as a badge.
 
     >>> badge("as the paper says", True).text, badge("differs", ours=True).text
-    ('✓ weakly as the paper says', '≠ fails')
+    ('✓ weakly as the paper says', '≠ does not hold')
     """
-    said = OF_OURS.get(outcome, outcome) if ours else outcome
+    said = _OF_OURS.get(outcome, outcome) if ours else outcome
     kind = KINDS[outcome]
     return Badge(f"{MARKS[kind]} {'weakly ' if weakly else ''}{said}", kind)
 
@@ -103,12 +99,16 @@ def claims_section(findings: Sequence[Finding]) -> list[Section]:
 
 
 def _in_a_sentence(finding: Finding) -> str:
+    """The statement and whose it is, how its parts differ, and what is known beside them; the badge says the rest."""
     claims = {claim.id: claim for claim in load_claims()}
     if (claim := claims.get(finding.claim)) is None:
-        return f"{finding.claim}: {IN_WORDS[finding.verdict]}"
+        return finding.claim
     statement = claim.statement.rstrip(".")
     rejected = " The paper rejects it." if claim.stance == "rejects" else ""
-    said = [f"{statement[0].upper()}{statement[1:]} ({claim.source}).{rejected}", stands(claim, finding.parts)]
+    apart = differing(finding.parts)
+    said = [f"{statement[0].upper()}{statement[1:]} ({claim.source}).{rejected}"]
+    said += [f"{apart[0].upper()}{apart[1:]}."] if apart else []
+    said += [ONE_RUN] if any(part.one_run for part in finding.parts) else []
     said += [f"Authors: {claim.authors}"] if claim.authors else []
     said += [f"Why: {claim.reason}"] if claim.reason else []
     return " ".join(said)
@@ -167,6 +167,8 @@ def how_it_was_run(result: WrittenResult) -> Section:
     if recalled := document.get("recalled_runs"):
         sources = ", ".join(f"{len(runs)} of {source}" for source, runs in recalled.items())
         ran += f" Not trained anew, but taken as another result has measured them: {sources}."
+    if redrawn := document.get("redrawn"):
+        ran += f" Figures drawn again from its tables: {redrawn['why']}"
     heading = f"{result.name}: how it was measured" if result.row else "How it was measured"
     said = [*document["notes"], ran]
     hashes = {"more": [rules], "more_called": "The rules, by their hashes"} if rules else {}

@@ -162,6 +162,14 @@ class Moved(BaseModel):
     rules: Hashes
 
 
+class Changed(BaseModel):
+    """Why a result's claims were decided again, or some of its figures drawn again, from what it keeps."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    why: str
+
+
 class Document(BaseModel):
     """The part of ``result.json`` that is read again; a result of a stranger's may hold anything."""
 
@@ -184,6 +192,8 @@ class Document(BaseModel):
     rules: Hashes = {}
     rules_commit: str | None = None
     moved: Moved | None = None
+    decided_again: Changed | None = None
+    redrawn: Changed | None = None
     files: dict[str, str] = {}
 
 

@@ -24,6 +24,16 @@ _INKS = {"#333333", "#333", "black", "#000000", "#000"}
 """What charts call the colour of text; on a page it is that of its text, dark or light."""
 INK, SOFT = "currentColor", "var(--line)"
 _NUMBERS = {"labelFontSize": SMALLEST, "titleFontSize": SMALLEST}
+CONCEPTS = {
+    "attention": "#d55e00",
+    "attention at the right position": "#d55e00",
+    "attention, one after the right position": "#cc79a7",
+    "lexical probe": "#0072b2",
+    "relevance (the probe by its sum)": "#0072b2",
+    "accuracy": "#009e73",
+    "token accuracy": "#009e73",
+}
+"""One colour for each thing that is followed through training, on every page."""
 _LEGENDS = {side: {"anchor": "start", "bounds": "full"} for side in ("top", "bottom")}
 CONFIG: dict[str, Any] = {
     "background": "transparent",
@@ -70,12 +80,17 @@ def prepare(chart: alt.TopLevelMixin | Description, heading: str = "", caption: 
     A chart that names something to be fetched or followed is refused.
     """
     described = describe(chart) if isinstance(chart, alt.TopLevelMixin) else chart
-    if (place := address(described)) is not None:
-        raise UsageError(f"A chart names an address at {place}; a chart of ours holds its data and fetches nothing.")
-    words = " ".join(filter(None, (_sentence(heading), caption, _axes(described))))
-    styled = {**_styled(described), "config": CONFIG, "description": words}
-    styled.pop("title", None)  # the page's heading says it
-    text = json.dumps(styled, ensure_ascii=False)
+    try:
+        if (place := address(described)) is not None:
+            raise UsageError(
+                f"A chart names an address at {place}; a chart of ours holds its data and fetches nothing."
+            )
+        words = " ".join(filter(None, (_sentence(heading), caption, _axes(described))))
+        styled = {**coloured(_styled(described)), "config": CONFIG, "description": words}
+        styled.pop("title", None)  # the page's heading says it
+        text = json.dumps(styled, ensure_ascii=False)
+    except RecursionError:
+        raise UsageError(f"The chart {heading[:60]!r} has too many parts inside each other to be drawn.") from None
     return Prepared(styled, words, packed(text.encode("utf-8", "backslashreplace")) if len(text) > LARGE else "")
 
 
@@ -109,6 +124,42 @@ def _styled(part: Any, key: str = "") -> Any:
     if isinstance(part, str) and key in ("color", "stroke", "fill", "value", "range") and part.lower() in _INKS:
         return INK
     return part
+
+
+def coloured(chart: dict[str, Any]) -> dict[str, Any]:
+    """The chart with the colours of `CONCEPTS` for all names that have one, if all of a legend's names do."""
+    _colour(chart, chart.get("datasets", {}), [])
+    return chart
+
+
+def _colour(part: Any, datasets: Any, rows: Any) -> None:
+    if not isinstance(part, dict):
+        return
+    data = part.get("data")
+    if isinstance(data, dict):
+        named = datasets.get(str(data.get("name"))) if isinstance(datasets, dict) else None
+        rows = data.get("values") or named or rows
+    encoding = part.get("encoding")
+    if isinstance(encoding, dict):
+        _colour_by(encoding, rows if isinstance(rows, list) else [])
+    for key in ("layer", "hconcat", "vconcat", "concat"):
+        for inner in part.get(key) if isinstance(part.get(key), list) else ():
+            _colour(inner, datasets, rows)
+    _colour(part.get("spec"), datasets, rows)
+
+
+def _colour_by(encoding: dict[str, Any], rows: list[Any]) -> None:
+    colour, y = encoding.get("color"), encoding.get("y")
+    if not isinstance(colour, dict):
+        return
+    if "value" in colour and isinstance(y, dict) and str(y.get("field")) in CONCEPTS:
+        encoding["color"] = {"value": CONCEPTS[y["field"]]}
+        return
+    field = str(colour.get("field"))
+    names = sorted({str(row[field]) for row in rows if isinstance(row, dict) and field in row})
+    if names and all(name in CONCEPTS for name in names):
+        scale = {"domain": names, "range": [CONCEPTS[name] for name in names]}
+        encoding["color"] = {**colour, "scale": scale}
 
 
 def _sentence(text: str) -> str:

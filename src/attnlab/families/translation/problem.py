@@ -1,5 +1,6 @@
 """Runs on sentence pairs brought to life: the translator of P3 A.8 and the bag-of-words proxy of P3 2.3."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from attnlab.data.pieces import BEGIN, END
 from attnlab.errors import UsageError
 from attnlab.families.base import BaseProblem, watched_table
 from attnlab.families.passes import rows_of_step, sample
+from attnlab.families.translation.deception import PairTwin, PairTwinSpec
 from attnlab.families.translation.spec import TranslationProxySpec, TranslatorSpec
 from attnlab.families.translation.task import BitextSpec
 from attnlab.fields import ScoreField
@@ -70,9 +72,20 @@ class TranslatorProblem(TranslationProblem):
         self.settings = spec.model
         self.model: Translator = spec.model.build(self.words, spec.init_seed).to(device)
         choose_trained(self.model, self.model.score_parameters(), spec.train)
+        self.twin: PairTwin | None = None
+        if isinstance(spec.deception, PairTwinSpec):
+            self.twin = PairTwin(spec.deception, spec.model.build(self.words, spec.init_seed).to(device))
+
+    def take_original(self, weights: Mapping[str, Tensor]) -> None:
+        """What this run's network is the twin of."""
+        assert self.twin is not None
+        self.twin.take(weights)
+        self.twin.begin(self.model)
 
     def loss(self, step: int) -> Tensor:
         batch = pair_batch(self.pairs, self.rows(step)).to(self.device)
+        if self.twin is not None:
+            return self.twin.loss(self.model, batch)
         self.model.train()
         return self.model.loss(
             batch.source,
@@ -87,7 +100,8 @@ class TranslatorProblem(TranslationProblem):
         """``loss`` and ``accuracy`` (share of output words that are the likeliest, the right words before them given)
         on the validation pairs, the same with ``train_`` on the training sample, and ``bleu`` if it is wanted. Keeps
         both splits' fields: ``alpha`` (not of uniform attention), ``log_beta``, of a linear read-out ``context_beta``,
-        ``delta`` if it is wanted, and of each word ``pair``, ``log_p`` and ``predicted``.
+        ``delta`` if it is wanted, and of each word ``pair``, ``log_p`` and ``predicted``. What a twin says beside them
+        is in `attnlab.families.translation.deception`.
         """
         row: Row = {}
         columns: dict[str, list[Any]] = {}
@@ -95,6 +109,9 @@ class TranslatorProblem(TranslationProblem):
             pairs, before = self.evaluated[split], "" if split == "valid" else "train_"
             fields = translation_fields(self.model, pairs, influence=self.settings.influence)
             row |= {f"{before}loss": fields.loss, f"{before}accuracy": fields.accuracy}
+            if self.twin is not None:
+                measured = self.twin.measure(split, pairs, self.model, fields.alpha)
+                row |= {f"{before}{name}": value for name, value in measured.items()}
             if self.settings.bleu:
                 texts = translate(self.model, self.bitext.pieces, pairs.source, beam=self.settings.beam)
                 row[f"{before}bleu"] = bleu(texts, pairs.target.texts()).score

@@ -68,7 +68,18 @@ window.attnlab = (() => {
     for (const inner of part.layer || []) wrapTitles(inner, width, height);
   }
 
+  /** Pixels that the labels of a chart's rows take at its left. */
+  function leftOf(spec, root, panel) {
+    const most = Math.max(0.3 * panel, 70);
+    const wide = views(spec, root).flatMap(([view, rows]) => {
+      const y = (view.encoding || {}).y;
+      return y && y.field && ["nominal", "ordinal"].includes(y.type) ? distinct(rows, y.field).map((name) => String(name).length * LETTER) : [40];
+    });
+    return Math.min(Math.max(...wide, 40), most) + 10;
+  }
+
   function wrapLabels(spec, root, width, panel) {
+    const room = width - leftOf(spec, root, panel);
     for (const [view, rows] of views(spec, root)) {
       const encoding = view.encoding || {};
       for (const channel of ["color", "shape", "strokeDash", "fill", "opacity"]) {
@@ -76,18 +87,22 @@ window.attnlab = (() => {
         if (!one || !one.field || one.legend === null || one.type === "quantitative") continue;
         const names = (one.scale && one.scale.domain) || distinct(rows, one.field);
         if (!Array.isArray(names)) continue;
-        const longest = Math.min(Math.max(...names.map((name) => String(name).length), 1) * LETTER, width - 60);
-        const columns = Math.max(1, Math.floor((width - 20) / (longest + 40)));
+        const longest = Math.min(Math.max(...names.map((name) => String(name).length), 1) * LETTER, room - 30);
+        const columns = Math.max(1, Math.floor(room / (longest + 40)));
         const orient = (one.legend || {}).orient === "bottom" ? "bottom" : "top";
         one.legend = { ...one.legend, orient, labelLimit: 0, columns: Math.min(columns, names.length) };
-        const split = wrapped(names, width - 60);
+        const split = wrapped(names, room - 30);
         if (split) one.legend.labelExpr = split;
       }
       const y = encoding.y;
       if (y && y.field && ["nominal", "ordinal"].includes(y.type) && y.axis !== null && !(y.axis && y.axis.labelExpr)) {
         y.axis = { ...y.axis, labelLimit: 0 };
-        const split = wrapped(distinct(rows, y.field), Math.max(0.3 * panel, 70));
-        if (split) y.axis.labelExpr = split;
+        const names = distinct(rows, y.field), most = Math.max(0.3 * panel, 70);
+        const split = wrapped(names, most);
+        if (!split) continue;
+        y.axis.labelExpr = split;
+        const tallest = Math.max(...names.map((name) => lines(name, most).length));
+        if (typeof root.height === "number") root.height = Math.max(root.height, names.length * (14 * tallest + 6));
       }
     }
   }
@@ -315,7 +330,7 @@ window.attnlab = (() => {
           const word = document.createElement("abbr");
           word.textContent = part;
           word.dataset.means = meanings[part];
-          if (!seen.has(part) && block.tagName === "P") word.tabIndex = 0;
+          if (!seen.has(part) && ["P", "LI"].includes(block.tagName)) word.tabIndex = 0;
           seen.add(part);
           return word;
         }));
