@@ -30,15 +30,15 @@ SECONDS, HELD = 0.5, 5
 """Seconds of a frame, and how many frames the last one is shown."""
 SIDE, LEFT, TOP, APART = 126, 8, 74, 300
 """Pixels of a matrix, the margins before the first, and from one run to the next."""
-COLOURS = {"attention": (0, 114, 178), "lexical probe": (179, 77, 0)}
+COLOURS = {"attention": (213, 94, 0), "lexical probe": (0, 114, 178)}
 NAMES = ("40 of 60 words: learned", "all 40 words: learned", "all 40 words, another start")
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #1f2328; } .soft { fill: #57606a; } .name { font-weight: 600; }
-  .line { stroke: #b9c0c8; fill: none; } .easy { stroke: #0072b2; } .hard { stroke: #b34d00; }
-  .easy-words { fill: #0072b2; } .hard-words { fill: #b34d00; }
+  .line { stroke: #b9c0c8; fill: none; } .easy { stroke: #007a5a; } .hard { stroke: #a3457f; }
+  .easy-words { fill: #007a5a; } .hard-words { fill: #a3457f; }
   @media (prefers-color-scheme: dark) { text { fill: #e6e8eb; } .soft { fill: #a9b1ba; } .line { stroke: #5a636e; }
-    .easy { stroke: #6cb6f0; } .easy-words { fill: #6cb6f0; }
-    .hard { stroke: #ff9c57; } .hard-words { fill: #ff9c57; } }
+    .easy { stroke: #5fd0ae; } .easy-words { fill: #5fd0ae; }
+    .hard { stroke: #e89bc4; } .hard-words { fill: #e89bc4; } }
 """
 
 

@@ -19,7 +19,7 @@
     let place = 0;
     const take = (count) => values.subarray(place, (place += count));
     const films = about.films.map((film, k) => {
-      const inputs = film.words.reduce((sum, text) => sum + text.length, 0);
+      const inputs = film.lengths.reduce((sum, length) => sum + length, 0);
       const cells = film.kind === "matrix" ? inputs * film.outputs.length : inputs;
       const fields = film.fields.map((field) => ({
         ...field, cells,
@@ -103,7 +103,11 @@
 
     function texts(film, fields, element) {
       const tell = numbers(film, element), starts = [0];
-      for (const text of film.words) starts.push(starts[starts.length - 1] + text.length);
+      for (const length of film.lengths) starts.push(starts[starts.length - 1] + length);
+      // The words of a text are in the page once, in the line of its first field.
+      const lines = [...element.querySelectorAll("[data-text]")];
+      const words = new Map(lines.filter((line) => line.dataset.field === "0").map((line) =>
+        [line.dataset.text, line.querySelector(".replay-words").textContent.split("\n")]));
       const visible = new Set();
       const paint = (line) => {
         const k = frame(film), field = fields[line.dataset.field], from = k * field.cells + starts[line.dataset.text];
@@ -122,7 +126,7 @@
           if (!isIntersecting) { visible.delete(target); continue; }
           if (!target.words) {
             const holder = target.querySelector(".replay-words");
-            target.words = film.words[target.dataset.text].map((word) => {
+            target.words = words.get(target.dataset.text).map((word) => {
               const span = document.createElement("span");
               span.textContent = word;
               return span;
@@ -133,7 +137,7 @@
           paint(target);
         }
       }, { rootMargin: "100px" });
-      element.querySelectorAll("[data-text]").forEach((line) => watch.observe(line));
+      lines.forEach((line) => watch.observe(line));
       return (fresh) => {
         tell();
         for (const line of visible) {
