@@ -16,6 +16,7 @@ from pathlib import Path
 import agreement
 import alignment
 import cluster
+import pages
 import students
 import sweeps
 import texts
@@ -218,9 +219,11 @@ def translation_rows(gflops: float) -> tuple[list[Row], list[str]]:
 
 
 def measure_corpora(gflops: float) -> tuple[list[Row], list[str]]:
-    """The rows of `alignment`, `texts`, `cluster` and `translation`, and why some are left out: most read corpora."""
+    """The rows of `alignment`, `texts`, `cluster` and `translation`, which mostly read corpora, and of `pages`; and why
+    some are left out.
+    """
     rows, left_out = translation_rows(gflops)
-    for part in (alignment, texts, cluster):
+    for part in (alignment, texts, cluster, pages):
         figures, missing = part.measure()
         rows += [Row(**asdict(figure), gflops=gflops) for figure in figures]
         left_out += missing
