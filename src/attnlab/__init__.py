@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from attnlab.data.texts import LabelledTexts, read_texts
     from attnlab.errors import AttnlabError
     from attnlab.fields import ScoreField
-    from attnlab.lab.verbs import claims, run
+    from attnlab.lab.verbs import claims, replay, run
     from attnlab.measures.compare import agreement
     from attnlab.measures.samples import samples
     from attnlab.probes.influence import influence
@@ -70,6 +70,7 @@ _HOMES = {
     "Seen": "attnlab.probes.view",
     # the papers
     "run": "attnlab.lab.verbs",
+    "replay": "attnlab.lab.verbs",
     "claims": "attnlab.lab.verbs",
     # nouns
     "SentencePairs": "attnlab.data.sentence_pairs",
@@ -98,6 +99,7 @@ __all__ = [
     "lexical",
     "read_pairs",
     "read_texts",
+    "replay",
     "run",
     "samples",
     "train",

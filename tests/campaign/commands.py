@@ -42,6 +42,7 @@ USES: dict[str, list[Use]] = {
         {"names": "copying", "results": "results"},
         {"names": "saliency", "results": "results"},
     ],
+    "watch": [{"name": "copying", "results": "results", "store": "runs", "jobs": "1"}],
     "claims": [
         {"results": "results", "as_json": ""},
         {"results": "results"},
@@ -82,7 +83,7 @@ USES: dict[str, list[Use]] = {
 }
 """By command: words that are right, on the files of the template. RUN, EXPLAINED and TRANSLATED stand for ids of
 runs, which the template has in ``ids.json``."""
-TRAIN = {"demo", "run", "train", "audit", "samples"}
+TRAIN = {"demo", "run", "watch", "train", "audit", "samples"}
 """Those that would train for minutes: they are interrupted, as by Ctrl-C, as soon as they begin to."""
 OUTPUTS = {"out", "table_out", "svg"}
 

@@ -16,7 +16,7 @@ from attnlab.data.own_file import explain_rows, few
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.data.texts import LabelledTexts
 from attnlab.errors import UsageError
-from attnlab.theory.gain import FOLDS, Floats, Gains, Ints, Watch, read_gains
+from attnlab.theory.gain import FOLDS, Floats, Gains, Ints, Reader, Watch, read_gains
 from attnlab.theory.reasons import LABELS, OFTEN, STRONG, Checks, check_labels
 from attnlab.theory.words import NAMED, Picture, WordForecast, named_words
 
@@ -120,13 +120,18 @@ class Forecast:
 
 
 def forecast(
-    data: SentencePairs | LabelledTexts, *, kind: Kind | None = None, seed: int = 0, watch: Watch = lambda _: None
+    data: SentencePairs | LabelledTexts,
+    *,
+    kind: Kind | None = None,
+    seed: int = 0,
+    watch: Watch = lambda _: None,
+    reader: Reader | None = None,
 ) -> Forecast:
     """Forecast from sentence pairs, or from labelled texts, whose label is their one output word.
 
     ``data``: what `attnlab.data.sentence_pairs.read_pairs` and `attnlab.data.texts.read_texts` return. ``kind``:
     "labels" where the targets of sentence pairs are labels. ``seed``: which sentences are in which third.
-    ``watch``: called with what is done next.
+    ``watch``: called with what is done next. ``reader``: who reads, if not this process.
 
     >>> from attnlab.seeds import numpy_generator
     >>> words = numpy_generator(0).permuted(np.tile(np.arange(12), (300, 1)), axis=1)
@@ -138,7 +143,7 @@ def forecast(
     """
     pairs, kind = _checked(data, kind)
     _check_words(pairs, kind)
-    gains = read_gains(pairs, seed=seed, watch=watch)
+    gains = read_gains(pairs, seed=seed, watch=watch, reader=reader)
     interval = gain_interval(gains)
     verdict = prospect_of(interval)
     labels = _labels(gains) if kind == "labels" else ()

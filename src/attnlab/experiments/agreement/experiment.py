@@ -7,7 +7,7 @@ of a bag-of-words proxy; and reads each agreement A as xi, how good a model is w
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -73,6 +73,11 @@ class AgreementExperiment(CorpusExperiment):
         "training texts; 3, 5 and 7 are the same with BLEU as performance."
     )
     main = "paper"
+    dots_table = "agreement"
+    dots_title = "How often attention's top word is among the top 5 % of the lexical probe's"
+    dots: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        name: {"agreement": name, "split": "valid"} for name in ("A(alpha, beta)", "A(alpha, beta_uf)")
+    }
     shown = ("agreement", "bleu", "choices", "runs")
 
     # --- measures
