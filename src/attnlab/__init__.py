@@ -18,9 +18,13 @@ The verbs are those of the command line; what they take and return is in the sub
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# As in `typing`, which is not imported: `python -m attnlab` comes here before `__main__` takes the current folder off
+# the path, where any file may be called typing.py.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from attnlab.auditing.audit import audit
     from attnlab.auditing.explain import explain
     from attnlab.auditing.translating import translate
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from attnlab.data.texts import LabelledTexts, read_texts
     from attnlab.errors import AttnlabError
     from attnlab.fields import ScoreField
-    from attnlab.lab.verbs import claims, run
+    from attnlab.lab.verbs import claims, replay, run
     from attnlab.measures.compare import agreement
     from attnlab.measures.samples import samples
     from attnlab.probes.influence import influence
@@ -66,6 +70,7 @@ _HOMES = {
     "Seen": "attnlab.probes.view",
     # the papers
     "run": "attnlab.lab.verbs",
+    "replay": "attnlab.lab.verbs",
     "claims": "attnlab.lab.verbs",
     # nouns
     "SentencePairs": "attnlab.data.sentence_pairs",
@@ -94,6 +99,7 @@ __all__ = [
     "lexical",
     "read_pairs",
     "read_texts",
+    "replay",
     "run",
     "samples",
     "train",
@@ -101,7 +107,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     # Names are fetched when first used: `attnlab --help` should not wait for PyTorch.
     if name == "__version__":
         from importlib.metadata import version

@@ -150,3 +150,35 @@ def test_texts_that_cannot_be_used_are_refused(
     path.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
     with pytest.raises(UsageError, match=words):
         samples(read_texts(path), repeats=2, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--size", "0"], "--size 0 leaves nothing to train on"),
+        (["--size", "20", "--size", "161"], "160 texts are there to train on"),
+        (["--text", "review"], "review"),
+    ],
+)
+def test_the_command_refuses_in_a_sentence(tmp_path: Path, options: list[str], words: str) -> None:
+    result = CliRunner().invoke(app, ["samples", str(write_texts(tmp_path / "a.csv")), *options])
+    assert isinstance(result.exception, UsageError)
+    assert words in str(result.exception)
+
+
+def test_curves_are_saved_as_their_name_says(tmp_path: Path) -> None:
+    errors = {model: {n: [0.3, 0.2] for n in (10, 20, 40)} for model in MODELS}
+    found = curves_from(errors, texts=50, tests=10, classes=("a", "b"))
+    numbers = json.loads(found.save(tmp_path / "s.json", "<b>mine</b>").read_text(encoding="utf-8"))
+    assert numbers["data"] == "<b>mine</b>"
+    assert numbers["curves"][0]["accuracy"] == pytest.approx(0.75)
+    page = found.save(str(tmp_path / "s.html"), "<b>mine</b>").read_text(encoding="utf-8")
+    assert "&lt;b&gt;mine" in page
+    assert "<b>mine" not in page
+    with pytest.raises(UsageError, match=r"\.html .* or \.json"):
+        found.save(tmp_path / "s.txt")
+
+
+def test_too_few_trainings_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="repeats = 1"):
+        samples(read_texts(write_texts(tmp_path / "a.csv")), repeats=1)

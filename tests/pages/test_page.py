@@ -32,7 +32,7 @@ def test_a_word_that_turns_the_direction_of_writing_turns_no_other(tmp_path):
     section = Section(turned, [turned], caption=turned, table=[{turned: turned}] * 2, folded=turned)
     write_page(tmp_path / "page.html", turned, turned, [section])
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert page.count("before <bdi>\u202egnorw\u2067&lt;b&gt;</bdi> after") == 8
+    assert page.count("before <bdi>\u202egnorw\u2067&lt;b&gt;</bdi> after") == 9
     assert not re.search("[\u202e\u2067]", re.sub("<bdi>.*?</bdi>", "", page))
 
 

@@ -4,7 +4,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
@@ -81,7 +80,7 @@ def audit(
         out=out,
         examples=not no_texts,
         engine=where,
-        watching=lambda: watching(screen),
+        watching=lambda: watching(screen, options.workers(jobs)),
         say=lambda what: screen.print(Text(f"{what} ...", "dim")),
     )
     written = made.write(out)
@@ -97,7 +96,7 @@ def audit(
 
 def _print(made: "Audit") -> None:
     screen = Screen()
-    table = Table("question", "grade", "number", "what it means")
+    table = options.listing("question", "grade", "number", "what it means", roomy=True)
     for answer in made.card.answers:
         grade = Text(answer.grade, COLOURS[answer.grade])
         number = "" if answer.number.value is None else str(answer.number)

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
@@ -18,6 +17,7 @@ from attnlab.cli.options import (
     Screen,
     check_engine,
     console,
+    listing,
     print_json,
     say,
     settings,
@@ -94,7 +94,7 @@ def _print(found: "SampleCurves") -> None:
 
     screen = Screen()
     screen.print(Text(found.sentence, "bold green" if found.pays_from is not None else "bold yellow"))
-    table = Table("texts", *MODELS, title="Accuracy", title_justify="left")
+    table = listing("texts", *MODELS, title="Accuracy")
     rows = {(row["model"], row["n"]): row for row in found.rows()}
     for n in sorted(found.errors["attention"]):
         cells = [rows[model, n] for model in MODELS]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import altair as alt
 
@@ -18,10 +18,15 @@ from attnlab.errors import UsageError
 from attnlab.families.copying.success import WITHIN
 from attnlab.lab.claims import PRESETS, Finding, Part, Preset
 from attnlab.lab.outcomes import Outcome, Runs
+from attnlab.pages.replay import Replay
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
+
+if TYPE_CHECKING:
+    from attnlab.lab.written import WrittenResult
+    from attnlab.pages.page import Page, Section
 
 Table = Sequence[Mapping[str, Any]]
 """Rows of a table, all with the same columns."""
@@ -83,7 +88,35 @@ class Setting:
 
     def job(self, seed: int, preset: Preset) -> Job:
         """One of its runs."""
-        return Job(f"{self.name}, seed {seed}", self.spec(seed), self.schedule_at(preset))
+        return Job(self.label(seed), self.spec(seed), self.schedule_at(preset))
+
+    def label(self, seed: int) -> str:
+        """The name of one of its runs."""
+        return f"{self.name}, seed {seed}"
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A run whose attention the page shows through training: one seed of a setting, and the ``name`` it has there.
+
+    ``example``: what is watched, as a schedule's ``watch`` has it; a sentence must be one that we wrote. ``row``: which
+    one, of an experiment that has rows. ``steps``: the evaluations that are shown where the run is trained for this
+    alone; about twenty of its schedule's if none are named.
+    """
+
+    setting: Setting
+    seed: int
+    name: str
+    caption: str = ""
+    example: tuple[str, ...] = ()
+    row: str = ""
+    steps: tuple[int, ...] = ()
+    presets: tuple[Preset, ...] = ("reduced", "paper")
+
+    @property
+    def label(self) -> str:
+        """Of its job."""
+        return self.setting.label(self.seed)
 
 
 @dataclass(frozen=True)
@@ -123,7 +156,8 @@ class Result:
     """What an experiment found.
 
     ``summary``: a few sentences in plain words. ``tables`` and ``figures`` by file name. ``findings``: what it says
-    about claims. ``notes``: departures from the papers, and what a preset left out.
+    about claims. ``notes``: departures from the papers, and what a preset left out. ``replays``: attention of watched
+    runs through training, by file name.
     """
 
     summary: str
@@ -132,6 +166,7 @@ class Result:
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
     seeds: dict[str, list[int]] = field(default_factory=dict)
+    replays: dict[str, Replay] = field(default_factory=dict)
 
 
 def claim(id: str, reads: Sequence[str] = ()) -> Callable[[Rule], Rule]:
@@ -157,6 +192,7 @@ class Experiment:
     ``trains``: it has runs; one that has none is worked out again where its claims are checked.
     ``not_kept``: why claims cannot be decided again from its tables, where a rule reads more than these.
     ``rows``: names of the corpora it is run on one by one; none for an experiment that is run as a whole.
+    ``watched``: runs whose attention its page shows through training, under ``replay_title`` and ``replay_caption``.
     """
 
     name: ClassVar[str]
@@ -169,6 +205,9 @@ class Experiment:
     rows: ClassVar[tuple[str, ...]] = ()
     trains: ClassVar[bool] = True
     not_kept: ClassVar[str] = ""
+    watched: Sequence[Watched] = ()
+    replay_title: ClassVar[str] = "Attention through training"
+    replay_caption: ClassVar[str] = ""
 
     order: Order
     runs: Runs
@@ -240,11 +279,26 @@ class Experiment:
         """A run's line in the table ``runs``."""
         return outcome.row(self.within)
 
-    def report(self, folder: Path) -> Path:
-        """Write the page of its results in ``folder``, and say where it is."""
-        from attnlab.lab.page import write_result_page
+    def extras(self, result: "WrittenResult") -> Sequence["Section"]:
+        """What its page has beside figures and tables, after the first figure: here its watched runs, and in a subclass
+        any section with a `Component`.
+        """
+        from attnlab.lab.replays import replay_sections
 
-        return write_result_page(self, folder)
+        return replay_sections(result)
+
+    def page(self, folder: Path) -> "Page":
+        """What the page of its results in ``folder`` says."""
+        from attnlab.lab.page import result_page
+
+        return result_page(self, folder)
+
+    def report(self, folder: Path) -> Path:
+        """Write the page of its results into ``folder``, and say where it is."""
+        from attnlab.lab.page import PAGE
+
+        self.page(folder).write(path := folder / PAGE)
+        return path
 
     # --- what all experiments have in common
 

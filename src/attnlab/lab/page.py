@@ -1,48 +1,117 @@
-"""The page of an experiment's result: what was asked, what came out, how each claim was decided, all figures."""
+"""The page of an experiment's result: question, answer and first figure, then claims, figures, how it was measured."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attnlab.errors import UsageError
-from attnlab.lab.claims import Finding, Part, departing, load_claims
-from attnlab.lab.claims.words import stands, told_earlier
+from attnlab.lab.claims import OUTCOMES, Finding, Outcome, Part, departing, differing, load_claims, outcome_of
+from attnlab.lab.claims.words import ONE_RUN, told_earlier
 from attnlab.lab.experiment import Experiment
-from attnlab.lab.paper_figure import page_words
+from attnlab.lab.headings import headed
+from attnlab.lab.paper_figure import PageWords, page_words
 from attnlab.lab.written import WrittenResult, chart_title, in_words, strongest
-from attnlab.pages.page import Section, write_page
+from attnlab.pages.page import Badge, Page, Section, Top
 
 PAGE = "report.html"
 LONGEST_TABLE = 40
 """Longer tables are named, not shown: they are for programs."""
-IN_WORDS = {
-    "holds": "It holds in these runs.",
-    "fails": "It fails in these runs.",
-    "undecided": "These runs do not decide it.",
-}
-"""What is said of a claim that no registry has: one of a user's own."""
-MOST_PARTS = 8
-"""Parts of verdicts that are shown; a table of more stands folded."""
+_OF_OURS: dict[Outcome, str] = {"as the paper says": "holds", "differs": "does not hold"}
+"""What an outcome is called beside a statement of ours; "fails" after "they fail" would say two things at once."""
+KINDS: dict[Outcome, str] = {"as the paper says": "good", "differs": "bad", "open": "open", "not run": "none"}
+MARKS = {"good": "\u2713", "bad": "\u2260", "open": "?", "none": "\u2013"}
+"""A sign for each kind of outcome, for those who do not see its colour."""
 
 
-def write_result_page(experiment: Experiment, folder: Path) -> Path:
-    """Write ``report.html`` into the experiment's results ``folder`` from what is there, and say where it is."""
+def result_page(experiment: Experiment, folder: Path) -> Page:
+    """What the page of the results in the experiment's ``folder`` says, at the strongest preset that is there."""
     results = strongest(folder)
     if not results:
         raise UsageError(f"{folder} has no result to report on; run the experiment first.")
     (result,) = results
     words = page_words(experiment.name)
-    answer = words.answer_for(result)
-    sections = [Section("Answer", [answer])] if answer else []
-    sections += _claims(result)
-    if words.figure is not None:
-        sections.append(words.figure.section(result))
-    numbers = Section("What came out, in numbers", paragraphs(result))
-    sections += [*figures(result, words.captions), numbers, *_parts(result), *_tables(result), how_it_was_run(result)]
-    path = folder / PAGE
+    first, *others = figures(result, words) or [None]
+    sections = [
+        *claims_section(result.findings()),
+        *experiment.extras(result),
+        *([words.figure.section(result)] if words.figure is not None else []),
+        *(section for section in others if section is not None),
+        Section("What came out, in numbers", paragraphs(result)),
+        *_parts(result),
+        *_tables(result),
+        how_it_was_run(result),
+    ]
     lead = f"{words.question} Source: {experiment.source}. Run {result.name}{_left_out(result)}."
-    write_page(path, experiment.title, lead.strip(), sections)
-    return path
+    top = Top(words.answer_for(result), tally_badges(badge_of(one) for one in result.findings()), first)
+    return Page(experiment.title, lead.strip(), sections, top)
+
+
+# --- outcomes
+
+
+def badge(outcome: Outcome, weakly: bool = False, *, ours: bool = False) -> Badge:
+    """An outcome as a badge.
+
+    >>> badge("as the paper says", True).text, badge("differs", ours=True).text
+    ('✓ weakly as the paper says', '≠ does not hold')
+    """
+    said = _OF_OURS.get(outcome, outcome) if ours else outcome
+    kind = KINDS[outcome]
+    return Badge(f"{MARKS[kind]} {'weakly ' if weakly else ''}{said}", kind)
+
+
+def badge_of(finding: Finding) -> Badge:
+    """How a finding comes out by itself."""
+    claims = {claim.id: claim for claim in load_claims()}
+    if (claim := claims.get(finding.claim)) is None:  # of an experiment that is not part of attnlab
+        outcomes: dict[str, Outcome] = {"holds": "as the paper says", "fails": "differs", "undecided": "open"}
+        return badge(outcomes[finding.verdict], ours=True)
+    return badge(*outcome_of(claim.stance, finding.parts), ours=claim.by == "ours")
+
+
+def tally_badges(badges: Iterable[Badge]) -> list[Badge]:
+    """How many there are of each, in the order of outcomes."""
+    listed = list(badges)
+    order = [KINDS[outcome] for outcome in OUTCOMES]
+    distinct = sorted(dict.fromkeys(listed), key=lambda one: order.index(one.kind))
+    if len(listed) == 1:
+        return listed
+    return [
+        Badge(f"{one.text[0]} {listed.count(one)} {one.text[2:]}" if listed.count(one) else one.text, one.kind)
+        for one in distinct
+    ]
+
+
+def claims_section(findings: Sequence[Finding]) -> list[Section]:
+    """What is claimed, by whom, and how it stands; what earlier rules gave is closed."""
+    if not findings:
+        return []
+    known = {claim.id: claim for claim in load_claims()}
+    before = [
+        f"{known[one.claim].statement}: {said}"
+        for one in findings
+        if one.claim in known
+        for said in told_earlier(known[one.claim])
+    ]
+    said = [(badge_of(one), _in_a_sentence(one)) for one in findings]
+    heading = "What is claimed, and how it stands"
+    return [Section(heading, said=said, more=before, more_called="What was decided otherwise before, and why")]
+
+
+def _in_a_sentence(finding: Finding) -> str:
+    """The statement and whose it is, how its parts differ, and what is known beside them; the badge says the rest."""
+    claims = {claim.id: claim for claim in load_claims()}
+    if (claim := claims.get(finding.claim)) is None:
+        return finding.claim
+    statement = claim.statement.rstrip(".")
+    rejected = " The paper rejects it." if claim.stance == "rejects" else ""
+    apart = differing(finding.parts)
+    said = [f"{statement[0].upper()}{statement[1:]} ({claim.source}).{rejected}"]
+    said += [f"{apart[0].upper()}{apart[1:]}."] if apart else []
+    said += [ONE_RUN] if any(part.one_run for part in finding.parts) else []
+    said += [f"Authors: {claim.authors}"] if claim.authors else []
+    said += [f"Why: {claim.reason}"] if claim.reason else []
+    return " ".join(said)
 
 
 def decisions(results: Sequence[WrittenResult], column: str) -> list[dict[str, str]]:
@@ -69,16 +138,21 @@ def answers(part: Part) -> dict[str, str]:
     return {"direction": part.directed, "with our margin": part.verdict if part.direction else ""}
 
 
-def figures(result: WrittenResult, captions: Mapping[str, str]) -> list[Section]:
-    """A section for each figure, headed by what it shows; a row's by its name before that."""
+# --- figures, tables, how it was run
+
+
+def figures(result: WrittenResult, words: PageWords) -> list[Section]:
+    """A section for each figure, headed by what it shows, in the order of their captions; a row's by its name first."""
     before = f"{result.name}: " if result.row else ""
+    order = [words.first, *words.captions]
+    charts = sorted(result.charts(), key=lambda one: order.index(one[0]) if one[0] in order else len(order))
     return [
         Section(
             before + chart_title(chart, name).removeprefix(f"{result.row}: "),
             chart=chart,
-            caption=captions.get(name, ""),
+            caption=words.captions.get(name, ""),
         )
-        for name, chart in result.charts()
+        for name, chart in charts
     ]
 
 
@@ -89,12 +163,16 @@ def how_it_was_run(result: WrittenResult) -> Section:
     rules = decided_by(document)
     if again := document.get("decided_again"):
         rules = f"{rules} {again['why']}".strip()
-    ran = f"{document['command']}; seeds: {seeds or 'none'}; {document['training_seconds']:.0f} seconds of training."
+    ran = f"Seeds: {seeds or 'none'}; {document['training_seconds']:.0f} seconds of training."
     if recalled := document.get("recalled_runs"):
         sources = ", ".join(f"{len(runs)} of {source}" for source, runs in recalled.items())
         ran += f" Not trained anew, but taken as another result has measured them: {sources}."
-    heading = f"{result.name}: how it was run" if result.row else "How it was run"
-    return Section(heading, [*document["notes"], ran, *([rules] if rules else [])])
+    if redrawn := document.get("redrawn"):
+        ran += f" Figures drawn again from its tables: {redrawn['why']}"
+    heading = f"{result.name}: how it was measured" if result.row else "How it was measured"
+    said = [*document["notes"], ran]
+    hashes = {"more": [rules], "more_called": "The rules, by their hashes"} if rules else {}
+    return Section(heading, said, command=document["command"], **hashes)
 
 
 def decided_by(document: Mapping[str, Any]) -> str:
@@ -120,42 +198,30 @@ def paragraphs(result: WrittenResult) -> list[str]:
 
 def _left_out(result: WrittenResult) -> str:
     """What its preset left out of the paper's settings, in brackets."""
-    told = departing(result.document["experiment"], result.preset, result.row)
-    return f" ({told})" if told else ""
-
-
-def _claims(result: WrittenResult) -> list[Section]:
-    """What is claimed, by whom, and how it stands."""
-    sentences = [_in_a_sentence(finding) for finding in result.findings()]
-    return [Section("What is claimed, and how it stands", sentences)] if sentences else []
+    departs = departing(result.document["experiment"], result.preset, result.row)
+    return f" ({departs})" if departs else ""
 
 
 def _parts(result: WrittenResult) -> list[Section]:
     """Each part of each verdict with its numbers."""
     table = decisions([result], "")
-    folded = f"{len(table)} parts with their numbers" if len(table) > MOST_PARTS else ""
+    folded = f"{len(table)} part{'s' if len(table) > 1 else ''} with their numbers"
     return [Section("How each claim was decided", table=table, folded=folded)] if table else []
 
 
-def _in_a_sentence(finding: Finding) -> str:
-    claims = {claim.id: claim for claim in load_claims()}
-    if (claim := claims.get(finding.claim)) is None:  # of an experiment that is not part of attnlab
-        return f"{finding.claim}: {IN_WORDS[finding.verdict]}"
-    statement = claim.statement.rstrip(".")
-    rejected = " The paper rejects it." if claim.stance == "rejects" else ""
-    said = [f"{statement[0].upper()}{statement[1:]} ({claim.source}).{rejected}", stands(claim, finding.parts)]
-    said += [f"Authors: {claim.authors}"] if claim.authors else []
-    said += [f"Why: {claim.reason}"] if claim.reason else []
-    return " ".join([*said, *told_earlier(claim)])
+def folded_table(name: str, table: Sequence[Mapping[str, str]], before: str = "") -> Section:
+    """A table under headings in words, closed."""
+    lines = f"{len(table)} row{'s' if len(table) > 1 else ''}"
+    return Section("", table=headed(table), folded=f"Table: {before}{in_words(name)} ({lines})")
 
 
 def _tables(result: WrittenResult) -> list[Section]:
     """Short tables, and where the others are."""
     read = {name: result.table(name) for name in result.document["tables"]}
     short = {name: table for name, table in read.items() if 0 < len(table) <= LONGEST_TABLE}
-    sections = [Section(f"Table: {in_words(name)}", table=table) for name, table in short.items()]
+    sections = [folded_table(name, table) for name, table in short.items()]
     long = [name for name in read if name not in short]
     if long:
         places = ", ".join(f"{result.preset}/tables/{name}.csv" for name in long)
-        sections.append(Section("More tables", [f"Every digit lies beside this page: {places}."]))
-    return sections
+        sections.append(Section("", [f"Every digit of longer tables is in the result's folder: {places}."]))
+    return [Section("Tables"), *sections] if sections else []

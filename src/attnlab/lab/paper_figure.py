@@ -118,12 +118,14 @@ class PageWords(_Record):
     ``answer``: two sentences; numbers are filled in from the result: ``{claim_id.effect:.0%}``, ``{claim_id.low}``,
     ``{claim_id.high}``, or of one part ``{claim_id[0].effect}``, with underscores for the id's hyphens. ``name`` and
     ``detail`` are a part's own words.
-    ``captions``: what each figure shows, by its name.
+    ``captions``: what each figure shows, by its name, in the order in which they are to be read; ``first`` names
+    the one that answers the question, if that is another than the first.
     """
 
     question: str = ""
     answer: str = ""
     captions: dict[str, str] = {}
+    first: str = ""
     figure: PaperFigure | None = None
 
     def answer_for(self, result: WrittenResult) -> str:

@@ -9,9 +9,11 @@ from typing import Any
 
 from attnlab.errors import UsageError
 from attnlab.files import read_inside
-from attnlab.lab.claims import LARGEST, PRESETS, Finding
-from attnlab.lab.result import read_result, read_table
+from attnlab.lab.claims import LARGEST, PRESETS, Finding, holds_result
+from attnlab.lab.result import REPLAYS, read_result, read_table
 from attnlab.pages.charts import Description
+from attnlab.pages.fit import address
+from attnlab.pages.replay import Replay, read_replay
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class WrittenResult:
         """Its figures by name."""
         return [(name, _read_chart(self.folder, name)) for name in self.document["figures"]]
 
+    def replays(self) -> list[Replay]:
+        """What its watched runs looked at through training."""
+        names = [f"{REPLAYS}/{name}.json" for name in self.document.get(REPLAYS, ())]
+        return [read_replay(read_inside(self.folder, name, LARGEST), str(self.folder / name)) for name in names]
+
     def findings(self) -> list[Finding]:
         """What it says about claims."""
         return [Finding.from_json(entry) for entry in self.document["claims"]]
@@ -53,7 +60,7 @@ def strongest(folder: Path, rows: Sequence[str] = ("",)) -> list[WrittenResult]:
     for row in rows:
         for preset in reversed(PRESETS):
             place = folder / preset / row
-            if (place / "result.json").is_file():
+            if holds_result(place):
                 document = read_result(place)
                 named = document["experiment"], document["preset"], document.get("row", "")
                 if named != (folder.name, preset, row):
@@ -95,7 +102,7 @@ def _read_chart(folder: Path, name: str) -> Description:
     path = folder / "figures" / f"{name}.vl.json"
     try:
         description = json.loads(read_inside(folder, f"figures/{name}.vl.json", LARGEST), parse_constant=_refuse)
-        place = _address(description)
+        place = address(description)
     except UsageError:
         raise
     except (ValueError, RecursionError) as error:
@@ -109,16 +116,3 @@ def _read_chart(folder: Path, name: str) -> Description:
 
 def _refuse(number: str) -> None:
     raise ValueError(f"{number} is no number of JSON")
-
-
-def _address(part: Any, place: str = "") -> str | None:
-    """Where a chart names something to be fetched or followed, or None. Rows of data may hold any word."""
-    if isinstance(part, dict):
-        for key, value in part.items():
-            if key in ("url", "href"):
-                return f"{place}.{key}".lstrip(".")
-            if key not in ("datasets", "values") and (inner := _address(value, f"{place}.{key}")) is not None:
-                return inner
-    if isinstance(part, list):
-        return next((inner for k, value in enumerate(part) if (inner := _address(value, f"{place}[{k}]"))), None)
-    return None

@@ -13,7 +13,7 @@ Description = Mapping[str, Any]
 """A chart in Vega-Lite's own words, as ``name.vl.json`` holds it."""
 
 CONTRAST = ("#d55e00", "#0072b2")
-"""Two colours told apart by most eyes, with or without colour vision, and in print."""
+"""Two colours that are different for most eyes, with or without colour vision, and in print."""
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """More of them, in the order in which they are given away."""
 INK = "#333333"
@@ -189,11 +189,41 @@ def continued_curves(data: Rows, title: str) -> alt.FacetChart:
 # --- dots and cells
 
 
+def not_learned(first: float, last: float, words: str) -> alt.LayerChart:
+    """A band of the y axis for runs that did not learn, with its ``words``: they have no step of success."""
+    band = alt.Chart(inline([{"first": first, "last": last, "words": words}]))
+    area = band.mark_rect(opacity=0.15, color=COLOURS[0]).encode(y="first:Q", y2="last:Q")
+    text = band.mark_text(align="left", baseline="bottom", dy=-3, fontSize=12, color=INK)
+    return alt.layer(area, text.encode(x=alt.value(4), y="last:Q", text="words:N"))
+
+
 def seed_dots(data: Rows, *, x: alt.X, colour: str, title: str, height: int, order: Sequence[str]) -> Any:
     """A dot for every row, beside each other by their ``setting`` in the given ``order``."""
     dots = alt.Chart(inline(data)).mark_point(filled=True, size=45, opacity=0.7)
     dots = dots.encode(x=x, y=alt.Y("setting:N", title=None, sort=list(order)), color=hue(colour))
     return headed(dots, title, width=420, height=height)
+
+
+def dot_rows(points: Rows, *, title: str, x_title: str = "agreement") -> alt.TopLevelMixin:
+    """A row for each ``corpus``: a dot for each ``what`` with its interval (``low``, ``high``), hollow where ``runs``
+    are reduced, a tick for ``chance``, a diamond for what the ``authors`` have.
+    """
+    order, labels = (list(dict.fromkeys(point[key] for point in points)) for key in ("corpus", "what"))
+    colour = hue("what", domain=labels, colours=COLOURS[: len(labels)])
+    y = alt.Y("corpus:N", title=None, sort=order)
+    offset = alt.YOffset("what:N", sort=labels)
+    base = alt.Chart(inline(points)).encode(y=y, yOffset=offset, color=colour)
+    x = alt.X("value:Q", title=x_title, scale=alt.Scale(domain=[0, 1]))
+    bars = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=x_title), x2="high:Q")
+    tooltip = ["corpus:N", "what:N", rounded("value"), rounded("chance"), rounded("authors"), "runs:N"]
+    reduced = alt.condition("datum.runs == 'reduced'", alt.value(0), alt.value(1))
+    points_drawn = base.mark_point(size=70, strokeWidth=2).encode(
+        x=x, fill=hue("what", domain=labels, colours=COLOURS[: len(labels)]), fillOpacity=reduced, tooltip=tooltip
+    )
+    ticks = base.mark_tick(color=INK, thickness=2, height=14).encode(x="chance:Q", color=alt.value(INK))
+    theirs = base.mark_point(shape="diamond", size=90, strokeWidth=2).encode(x="authors:Q", color=alt.value(INK))
+    height = max(120, 17 * len(labels) * len(order))
+    return headed(alt.layer(bars, ticks, points_drawn, theirs), title, width=480, height=height)
 
 
 def heat_map(
@@ -206,17 +236,18 @@ def heat_map(
     column_title: str = "",
     digits: int = 2,
     diverging: bool = False,
+    darkest: float | None = None,
 ) -> alt.LayerChart:
     """A table as coloured cells with their numbers; ``values[row][column]``.
 
-    Colours run from 0 to the largest value, or, if ``diverging``, both ways from 0.
+    Colours run from 0 to the ``darkest`` value, by default the largest, or, if ``diverging``, both ways from 0.
     """
     cells = [
         {"row": row, "column": column, "value": float(value)}
         for row, line in zip(rows, values, strict=True)
         for column, value in zip(columns, line, strict=True)
     ]
-    most = max((abs(float(value)) for line in values for value in line), default=0.0) or 1.0
+    most = darkest or max((abs(float(value)) for line in values for value in line), default=0.0) or 1.0
     both, one = alt.Scale(scheme="purpleorange", domain=[-most, most]), alt.Scale(scheme="blues", domain=[0, most])
     angle = -45 if max((len(str(name)) for name in columns), default=1) > 6 else 0
     base = alt.Chart(inline(cells)).encode(

@@ -1,5 +1,6 @@
 """One run's folder in the store, which survives being killed, damaged or copied. How it looks: store.py."""
 
+import json
 import os
 import warnings
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
+from torch.nn import Module
 
 from attnlab import files
 from attnlab.errors import DamagedCheckpoint, ForeignFile, StoreError, UsageError
@@ -16,7 +18,7 @@ from attnlab.runs import checkpoint as checkpoints
 from attnlab.runs import documents, lock, tables
 from attnlab.runs.documents import ENVIRONMENT, SPEC, STATUS, TIMING
 from attnlab.runs.tables import MetricRow
-from attnlab.runs.verify import CHECKPOINTS, FIELDS, METRICS, ODD, Inspection, Layouts
+from attnlab.runs.verify import CHECKPOINTS, FIELDS, METRICS, ODD, WATCHED, Inspection, Layouts
 
 Status = Literal["running", "finished", "failed"]
 
@@ -170,6 +172,10 @@ class Run:
         """The rows by step; empty if there are none, or they are damaged (with a StoreWarning)."""
         return self.measured().rows
 
+    def whole_metrics(self) -> list[MetricRow]:
+        """The same where something depends on them: damaged or missing ones are a StoreError that names the file."""
+        return tables.read_rows(self.path / METRICS, self.id)[0]
+
     def measured(self) -> Measured:
         """As `metrics`; those of another run are a ForeignFile."""
         rows: list[MetricRow] = []
@@ -203,6 +209,26 @@ class Run:
         """The steps whose fields are there."""
         return tables.steps_in(self._fields)
 
+    def write_watched(self, watched: Mapping[int, pa.Table], example: Sequence[str]) -> None:
+        """What was seen of one example, by step; the same gives the same bytes."""
+        data = tables.to_parquet(tables.joined(watched), tables.owner(self.id) | {"example": json.dumps(example)})
+        with self._writing():
+            files.write_atomically(self.path / WATCHED, data)
+
+    def watched(self, example: Sequence[str]) -> dict[int, pa.Table]:
+        """The same; empty if nothing is there, or of another example, or damaged (with a StoreWarning)."""
+        if not files.is_there(self.path / WATCHED):
+            return {}
+        try:
+            table, marks = tables.read_table(self.path / WATCHED, self.id)
+            if marks.get("example") == json.dumps(example):
+                return tables.by_step(table)
+        except ForeignFile:
+            raise
+        except StoreError as fault:
+            _warn(fault, "what was watched is read again when the run is trained again")
+        return {}
+
     # --- checkpoints
 
     def save(self, checkpoint: checkpoints.Checkpoint, *, keep: int = 2, pinned: Container[int] = ()) -> None:
@@ -222,12 +248,27 @@ class Run:
         """The steps with a checkpoint that looks whole, by its manifest and its files' sizes."""
         return [int(place.name) for place in self._places() if checkpoints.looks_whole(place, self.id)]
 
+    def kept(self) -> list[int]:
+        """The same where someone is to choose among them: one that is damaged is refused, not passed over."""
+        for place in self._places():
+            if not checkpoints.looks_whole(place, self.id) and files.is_there(place):
+                checkpoints.load_checkpoint(place, self.id)
+        return self.steps()
+
     def load(self, step: int) -> checkpoints.Checkpoint:
         """One checkpoint, verified; a DamagedCheckpoint names the file and what is wrong with it."""
         place = self._checkpoints / str(step)
         if place not in self._places():
             raise StoreError(f"Run {self.id} has no checkpoint of step {step}; it has {self.steps() or 'none'}.")
         return checkpoints.load_checkpoint(place, self.id)
+
+    def load_into(self, network: Module, step: int) -> None:
+        """Give ``network`` the weights of a checkpoint; a StoreError names the first tensor that does not fit it."""
+        weights = self.load(step).weights
+        if wrong := checkpoints.fault_in_tensors(weights, network.state_dict(), {}, {}, owner=""):
+            path = self._checkpoints / str(step) / checkpoints.TENSORS
+            raise StoreError(checkpoints.unfitting(path, self.id, wrong))
+        network.load_state_dict(weights)
 
     def latest(self, at_most: int | None = None) -> checkpoints.Checkpoint | None:
         """The newest whole checkpoint, up to a step if asked; damaged ones are passed over with a StoreWarning."""

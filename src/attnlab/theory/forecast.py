@@ -21,11 +21,11 @@ from attnlab.theory.reasons import LABELS, OFTEN, STRONG, Checks, check_labels
 from attnlab.theory.words import NAMED, Picture, WordForecast, named_words
 
 Kind = Literal["pairs", "labels"]
-Verdict = Literal["no reason to be learned", "likely to be learned", "may be learned", "too little data to tell"]
+Prospect = Literal["no reason to be learned", "likely to be learned", "may be learned", "too little data to tell"]
 
 LIKELY = 0.1
-"""Bits from which on correspondence is likely to be learned: in a batch of 128 about nine sentences then tell a word
-from each of its neighbours, three times what chance makes of nine (its square root)."""
+"""Bits from which on correspondence is likely to be learned: in a batch of 128 about nine sentences then separate a
+word from each of its neighbours, three times what chance makes of nine (its square root)."""
 WEAK = 0.01
 """Bits below which there is no reason: not even one sentence of a batch of 128 tells them apart."""
 MEASURES = {
@@ -35,7 +35,7 @@ MEASURES = {
     "mutual_information": "mutual information of the table",
 }
 """What a forecast measures: what its verdict is made of, and three others that were set down beside it."""
-UNCLEAR: tuple[Verdict, ...] = ("no reason to be learned", "too little data to tell")
+UNCLEAR: tuple[Prospect, ...] = ("no reason to be learned", "too little data to tell")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class LabelForecast:
     texts: int
     gain: float
     interval: tuple[float, float] | None
-    verdict: Verdict
+    verdict: Prospect
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Forecast:
     kind: Kind
     gain: float
     interval: tuple[float, float]
-    verdict: Verdict
+    verdict: Prospect
     sentences: int
     tokens: int
     input_words: int
@@ -145,7 +145,7 @@ def forecast(
     _check_words(pairs, kind)
     gains = read_gains(pairs, seed=seed, watch=watch, reader=reader)
     interval = gain_interval(gains)
-    verdict = verdict_of(interval)
+    verdict = prospect_of(interval)
     labels = _labels(gains) if kind == "labels" else ()
     watch("looking for what else the data says")
     reasons: tuple[str, ...] = ()
@@ -195,10 +195,10 @@ def _interval(gain: Floats, unit: Ints, fold: Ints) -> tuple[float, float]:
     return mean - half, mean + half
 
 
-def verdict_of(interval: tuple[float, float]) -> Verdict:
+def prospect_of(interval: tuple[float, float]) -> Prospect:
     """What an interval of the gain means.
 
-    >>> verdict_of((0.2, 0.3)), verdict_of((0.03, 0.04)), verdict_of((0.0, 0.0)), verdict_of((-0.1, 0.3))
+    >>> prospect_of((0.2, 0.3)), prospect_of((0.03, 0.04)), prospect_of((0.0, 0.0)), prospect_of((-0.1, 0.3))
     ('likely to be learned', 'may be learned', 'no reason to be learned', 'too little data to tell')
     """
     low, high = interval
@@ -229,7 +229,7 @@ def _check_words(pairs: SentencePairs, kind: Kind) -> None:
         raise UsageError(f"All texts have the label {pairs.target_words[pairs.target[0]]!r}; a forecast needs two.")
     for side, count in (("input", len(np.unique(pairs.source))), ("output", used)):
         if count == 1:
-            raise UsageError(f"The {side} has one word only, so there is nothing to tell apart.")
+            raise UsageError(f"The {side} has one word only, so there is nothing to distinguish.")
 
 
 def _one_word_each(pairs: SentencePairs) -> bool:
@@ -249,12 +249,12 @@ def _labels(gains: Gains) -> tuple[LabelForecast, ...]:
         interval = None
         if len(np.unique(unit)) >= OFTEN and len(np.unique(fold)) == FOLDS:
             interval = _interval(gain, unit, fold)
-        verdict: Verdict = "too little data to tell" if interval is None else verdict_of(interval)
+        verdict: Prospect = "too little data to tell" if interval is None else prospect_of(interval)
         labels.append(LabelForecast(gains.pairs.target_words[one], len(rows), float(gain.mean()), interval, verdict))
     return tuple(labels)
 
 
-def _label_reasons(verdict: Verdict, labels: Sequence[LabelForecast], checks: Checks | None) -> tuple[str, ...]:
+def _label_reasons(verdict: Prospect, labels: Sequence[LabelForecast], checks: Checks | None) -> tuple[str, ...]:
     """What else labelled texts say, a sentence each; where there is no reason, which of its kinds it is."""
     reasons: list[str] = []
     total = sum(one.texts for one in labels)

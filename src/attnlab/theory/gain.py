@@ -223,7 +223,7 @@ class Table(NamedTuple):
     def trans(self, cells: Cells, where: slice) -> Floats:
         """Trans(o | i) of cells, as if every input word had occurred once more beside the corpus' average output.
 
-        Without that, a word seen once would seem to tell everything. It leaves alike what is alike.
+        Without that, a word seen once would seem to say everything. It leaves alike what is alike.
         """
         once = self.outputs / self.tokens  # (output words,) what one average occurrence adds; sums to kappa
         added = float(once.sum())

@@ -287,13 +287,14 @@ def table_figure(example: Example) -> alt.TopLevelMixin:
     table = count_table(example.pairs)
     inputs, outputs, alpha = alignment(example)
     parts = [
-        heat_map(values, rows=table.input_words, columns=table.output_words, title=title)
-        for values, title in (
-            (table.dense().tolist(), "count table C"),
-            (table.normalised().dense().tolist(), "Trans(output | input)"),
+        heat_map(values, rows=table.input_words, columns=table.output_words, title=title, darkest=darkest)
+        for values, title, darkest in (
+            (table.dense().tolist(), "count table C, darkest: its largest", None),
+            (table.normalised().dense().tolist(), "Trans(output | input), darkest: 1", 1.0),
         )
     ]
-    parts.append(heat_map(alpha.tolist(), rows=outputs, columns=inputs, title=f"alignment of '{' '.join(inputs)}'"))
+    title = f"alignment of '{' '.join(inputs)}', darkest: 1"
+    parts.append(heat_map(alpha.tolist(), rows=outputs, columns=inputs, title=title, darkest=1.0))
     beside = alt.hconcat(*parts, spacing=30).resolve_scale(color="independent", x="independent", y="independent")
     chart: alt.TopLevelMixin = beside.properties(title=alt.TitleParams(example.title, anchor="start", fontSize=14))
     return chart

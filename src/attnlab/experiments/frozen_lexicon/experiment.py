@@ -31,6 +31,8 @@ class FrozenLexicon(TextExperiment):
         "a frozen random lexicon, and of a lexicon that was trained under uniform attention."
     )
     main = "table9"
+    dots_title = "Does attention find the same words over a frozen random lexicon?"
+    dots: ClassVar[Mapping[str, str]] = {FROZEN: f"{FROZEN}, held out", UNIFORM: f"{UNIFORM}, held out"}
     columns: ClassVar[Mapping[str, str]] = {
         f"{FROZEN}, held out": FROZEN,
         f"{UNIFORM}, held out": UNIFORM,

@@ -22,7 +22,7 @@ from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
 from attnlab.families.translation.pieces import task_of
 from attnlab.families.translation.spec import TranslatorSpec
 from attnlab.lab.claims import Part, Preset
-from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
+from attnlab.lab.experiment import Experiment, Figures, Setting, Table, Watched, by_preset, claim
 from attnlab.lab.outcomes import Runs, mean, median
 from attnlab.lab.rules import above, low_high, none_of
 from attnlab.pages.charts import metric_curves, seed_curves
@@ -50,6 +50,7 @@ PERMUTATIONS = CopyingSpec(distribution=PermutationsSpec(words=40))
 CORPUS = "sst"
 BITEXT = "multi30k/en-de"
 NAMES: Mapping[Field, str] = {"probe": "lexical probe", "attention": "attention"}
+POINTING = {name: f"{field}_top" for field, name in NAMES.items()}
 
 
 def setting(
@@ -100,6 +101,10 @@ POSITIONS = {COPIED.name: SYMBOLS, PERMUTED.name: SYMBOLS, KEYWORD.name: 40, GAT
 """Those of an input, where all inputs have as many."""
 
 
+SENTENCE = ("The plot is dull, but the acting is brilliant and the ending made me smile.", "positive")
+"""Ours: no corpus text is shown."""
+
+
 def is_there(setting: Setting) -> bool:
     """Whether the files of the setting's corpus, if it has one, are in the data folder."""
     try:
@@ -117,6 +122,11 @@ class KnowledgeFirst(Experiment):
     name = "knowledge-first"
     title = "What is learned first, words or attention?"
     source = "P3 1, 3; blog"
+    watched = (Watched(TEXTS, 0, "SST, seed 0, on a sentence that we wrote", example=SENTENCE),)
+    replay_caption = (
+        "Orange: attention. Blue: attended to alone, the word would speak for the class; grey: against it. The darker, "
+        "the more."
+    )
     settings = (*FOLLOWED, FROZEN)
 
     def settings_at(self, preset: Preset) -> list[Setting]:
@@ -206,12 +216,12 @@ class KnowledgeFirst(Experiment):
 
     def figures(self) -> Figures:
         """Where both fields point, how uniform they are, and what attention alone comes to."""
-        pointing = {NAMES[field]: f"{field}_top" for field in FIELDS}
         largest, where = "right position is the largest", "Where words and attention point"
         entropies = {"relevance (the probe by its sum)": "probe_entropy", "attention": "attention_entropy"}
         of_largest, uniform = "share of the largest entropy", "How uniform attention and relevance are"
         drawn = {
-            "knowledge": metric_curves(self.curves, pointing, y_title=largest, title=where),
+            "knowledge": metric_curves(with_right_position(self.curves), POINTING, y_title=largest, title=where),
+            **texts_figure(self.curves),
             "entropy": metric_curves(self.curves, entropies, y_title=of_largest, title=uniform),
         }
         drawn = {name: chart.resolve_scale(x="independent") for name, chart in drawn.items()}
@@ -266,6 +276,22 @@ class KnowledgeFirst(Experiment):
             quick="quick: one or two seeds a setting, 40 updates, neither permutations nor real corpora.",
             reduced="reduced: 10 seeds a setting instead of 20, 5 on SST instead of 10.",
         )
+
+
+def with_right_position(rows: Table) -> list[Mapping[str, Any]]:
+    """The curves of tasks on which one position is right; on texts none is."""
+    return [row for row in rows if row["setting"] != TEXTS.name]
+
+
+def texts_figure(rows: Table) -> dict[str, Any]:
+    """Texts by themselves: how often each field's top word is the one of the run's best evaluation, without that
+    evaluation, at which it is so by construction.
+    """
+    kept = [row for row in rows if row["setting"] == TEXTS.name and any(row[name] < 1 for name in POINTING.values())]
+    if not kept:
+        return {}
+    title, same = "On texts: when each field gets near its own end", "same top word as at the run's best evaluation"
+    return {"texts": metric_curves(kept, POINTING, y_title=same, title=title)}
 
 
 def before(name: str, group: Sequence[Mapping[str, Any]], remark: str = "") -> Part:

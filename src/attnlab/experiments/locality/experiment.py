@@ -18,7 +18,7 @@ from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs, mean, median
 from attnlab.lab.rules import above, low_high, within
-from attnlab.pages.charts import COLOURS, by_metric, curves, panels
+from attnlab.pages.charts import COLOURS, by_metric, curves, hue, panels
 from attnlab.protocols import Row
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
@@ -309,7 +309,8 @@ def figures(rows: Table) -> Figures:
     log_odds = by_metric(rows, gammas, "encoder", what="where", value="log-odds")
     linear = by_metric(rows, {"accuracy": "accuracy", "variance explained": "mean_state"}, "encoder")
     y_title = "log-odds of the right class"
-    lines = curves(y="log-odds", y_title=y_title, colour="where", colours=COLOURS, scale=alt.Scale())
+    lines = curves(y="log-odds", y_title=y_title, scale=alt.Scale())
+    lines = lines.encode(color=hue("where", COLOURS[:4], domain=WHERE))  # those of the paper's figure on the page
     fractions = curves(y="share", y_title="share", colour="what")
     whole_run = alt.X(  # shows the first updates as well as the last
         "step:Q",

@@ -57,6 +57,8 @@ class LogisticProxy(TextExperiment):
         "texts."
     )
     main = "table10"
+    dots_title = "The lexicon under uniform attention, found by two bags of words"
+    dots: ClassVar[Mapping[str, str]] = {PX: f"{PX}, held out", LOG: f"{LOG}, held out"}
     columns: ClassVar[Mapping[str, str]] = {
         f"{PX}, held out": PX,
         f"{LOG}, held out": LOG,

@@ -4,7 +4,7 @@ Copying 40 of 60 words, and the same with the output in another order: output t 
 the bag of words is all there is, so the probe beta_uf cannot mind the order. Attention does.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,18 @@ from attnlab.lab.copying import network_on, task_of
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs, mean, rate_table, rates_in_words
 from attnlab.lab.rules import all_of, below, higher, missing, none_of, within
-from attnlab.pages.charts import COLOURS, CONTRAST, accuracy_curves, curves, headed, inline, pointing_curves, rounded
+from attnlab.pages.charts import (
+    COLOURS,
+    CONTRAST,
+    accuracy_curves,
+    curves,
+    headed,
+    hue,
+    inline,
+    not_learned,
+    pointing_curves,
+    rounded,
+)
 from attnlab.runs.environment import threads
 from attnlab.runs.schedule import Schedule
 from attnlab.stats.bootstrap import resampled_rows, value_and_interval
@@ -83,11 +94,11 @@ class Permuting(Experiment):
 
     def scores(self, outcome: Outcome) -> PositionScores:
         """How well each position was learned, by the weights at the run's end."""
-        spec, task, (step, weights) = outcome.spec, task_of(outcome.spec).build(), outcome.weights()
+        spec, task = outcome.spec, task_of(outcome.spec).build()
         assert spec is not None
         assert isinstance(spec.model, Seq2SeqSpec)
         network = spec.model.build(task.vocabulary, task.vocabulary, spec.init_seed)
-        network.load_state_dict(weights)
+        step = outcome.load_into(network)
         with threads(1):
             return score_positions(network, task, spec.data_seed, step)
 
@@ -192,7 +203,7 @@ class Permuting(Experiment):
             "curves": accuracy_curves(table, "Accuracy of every run: copying, and copying in another order"),
             "knowledge": pointing_curves(table, one_after=True),
             "uniform": headed(uniform, "The lexical probe under uniform attention, two orders", width=320, height=240),
-            "distance": distance_figure(self.learning.all(), self.within),
+            "distance": distance_figure(self.record.rows("runs"), self.within),
             "positions": position_figure(position_table(self.positions)),
         }
 
@@ -240,22 +251,29 @@ def position_table(positions: Mapping[int, PositionScores]) -> Table:
     ]
 
 
-def distance_figure(outcomes: Sequence[Outcome], updates: int) -> alt.TopLevelMixin:
-    """A dot for each run: how far its order is from the identity, and when it learned."""
+def distance_figure(runs: Table, updates: int) -> alt.TopLevelMixin:
+    """A dot for each run: how far its order is from the identity and when it learned; a band for those that do not."""
     rows = [
-        {"order": one.setting, "seed": one.seed, "distance": distance_of(one), "step": one.step_or_after(updates)}
-        for one in outcomes
+        {"order": row["setting"], "seed": row["seed"], "distance": row["distance"]}
+        | {"step": row["step"] if row["learned"] else updates + 2 * EVERY, "learned": bool(row["learned"])}
+        for row in runs
+        if row.get("distance") is not None
     ]
-    names = list(dict.fromkeys(one.setting for one in outcomes))
+    names = list(dict.fromkeys(row["order"] for row in rows))
     dots = alt.Chart(inline(rows)).mark_point(filled=True, size=60, opacity=0.5)
     dots = dots.encode(
         x=alt.X("distance:Q", title="how far the order is from the identity: mean of |π(t) − t|"),
-        y=alt.Y("step:Q", title="step of success", scale=alt.Scale(domain=[0, updates + 20])),
-        color=alt.Color("order:N", title=None, sort=names, scale=alt.Scale(range=list(COLOURS))),
-        tooltip=["order:N", "seed:N", rounded("distance", ".1f"), "step:Q"],
+        y=alt.Y(
+            "step:Q",
+            title="update at which it had learned",
+            scale=alt.Scale(domain=[0, updates + 5 * EVERY], nice=False),
+            axis=alt.Axis(values=list(range(0, updates + 1, 50))),
+        ),
+        color=hue("order", domain=names, colours=COLOURS[: len(names)]),
+        tooltip=["order:N", "seed:N", "learned:N", rounded("distance", ".1f")],
     )
-    title = f"Distance from the identity and learning; {updates + EVERY}: not learned within {updates}"
-    return headed(dots, title, width=420, height=260)
+    band = not_learned(updates + EVERY / 2, updates + 5 * EVERY, f"not learned within {updates} updates")
+    return headed(band + dots, "Distance from the identity and learning", width=420, height=260)
 
 
 def position_figure(table: Table) -> alt.TopLevelMixin:

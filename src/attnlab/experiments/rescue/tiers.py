@@ -96,7 +96,9 @@ def rates(table: Table) -> alt.TopLevelMixin:
         color=hue("tier", colours, domain=[*tiers.values(), control], orient="bottom", columns=1, labelLimit=420),
     )
     x_title = f"share of the failing starts that learn within {WITHIN} updates"
-    low = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), title=x_title)
+    # Beyond 0 and 1 there is room for the dots there, which are the point: on the edge they would be cut.
+    scale, ticks = alt.Scale(domain=[-0.04, 1.04], nice=False), alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1])
+    low = alt.X("low:Q", scale=scale, axis=ticks, title=x_title)
     bars = base.mark_rule(strokeWidth=2).encode(x=low, x2="high:Q")
     points = base.mark_point(filled=True, size=70).encode(x="rate:Q", tooltip=["remedy:N", "rate:Q", "low:Q", "high:Q"])
     rings = base.mark_point(filled=False, size=190, strokeWidth=1.5).encode(x="attending:Q")

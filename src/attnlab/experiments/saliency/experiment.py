@@ -56,6 +56,10 @@ class Saliency(TextExperiment):
         "influence by leaving a word out and by the gradient, and the relevance learned under uniform attention."
     )
     main = "saliency"
+    dots_title = "How often attention's top word is among the words that matter"
+    dots: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        f"A(alpha, {other})": {"agreement": f"A(alpha, {other})"} for other in ("loo", "delta")
+    }
     columns: ClassVar[Mapping[str, str]] = {
         "agreement": "agreement",
         "texts": "texts",

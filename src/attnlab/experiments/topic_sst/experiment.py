@@ -311,7 +311,11 @@ def figures(identity: Table, purity: Table, sentence: Table) -> Figures:
         y=alt.Y("norm:Q", title="‖q‖ · norm"),
         tooltip=["word:N", "sentences:Q"],
     )
-    crosses = alt.Chart().mark_point(size=12, color=INK, shape="cross").encode(x="score:Q", y="identity:Q")
+    crosses = (
+        alt.Chart()
+        .mark_point(size=45, color=INK, shape="cross", filled=True, opacity=0.8)
+        .encode(x="score:Q", y="identity:Q")
+    )
     title = "The 100 words of largest score; crosses: the identity"
     lines = partial(seed_curves, x_title="epochs")
     tops: dict[str, Any] = {"group": "sentences_of", "colour": "sentences_of", "colours": COLOURS}

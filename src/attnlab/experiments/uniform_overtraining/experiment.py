@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from attnlab.experiments.bitexts.corpora import ROWS as PAIR_ROWS
-from attnlab.experiments.bitexts.rows import CorpusExperiment
+from attnlab.experiments.bitexts.corpora import CorpusExperiment
 from attnlab.lab.claims import Part, verdict_of
 from attnlab.lab.corpus_runs import curve_of
 from attnlab.lab.experiment import Figures, Table, claim
@@ -39,6 +39,12 @@ class UniformOvertraining(CorpusExperiment):
         "attention: at the start, at the peak (chosen on one half of the texts, read on the other) and at the end."
     )
     main = "peak"
+    dots_title = "A(alpha, beta_uf) while the twin under uniform attention is trained"
+    dots: ClassVar[Mapping[str, str]] = {
+        "at the start": "start",
+        "at the peak": "peak",
+        "at the end": "end",
+    }
     columns: ClassVar[Mapping[str, str]] = {
         name: name.replace("_", " ")
         for name in "start peak end peak_step last_step rise_low rise_high fall_low fall_high chance".split()  # noqa: SIM905

@@ -1,0 +1,181 @@
+"""Experiments with a row for each corpus: the page over all corpora, made from the results of the rows on disk."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from attnlab.errors import UsageError
+from attnlab.lab.claims import OF_OURS, Part, claim, outcome_of
+from attnlab.lab.claims.words import told_earlier
+from attnlab.lab.experiment import Experiment
+from attnlab.lab.headings import headed
+from attnlab.lab.page import badge, decisions, figures, folded_table, how_it_was_run, tally_badges
+from attnlab.lab.paper_figure import PageWords, page_words
+from attnlab.lab.written import WrittenResult, strongest
+from attnlab.pages.charts import dot_rows
+from attnlab.pages.page import Page, Section, Top
+
+DOTS = "Dots with their 95 % intervals over texts, hollow where the runs were reduced; ticks: chance."
+AUTHORS = " Diamonds: the authors' own figures, where they are known."
+
+
+class RowsExperiment(Experiment):
+    """An experiment that is run corpus by corpus, and reported over all of them.
+
+    ``lead``: the sentence below the page's title; ``main``: the table that is shown over all corpora; ``columns``:
+    those of its columns that are, and their headings (none: all); ``shown``: the tables for each corpus;
+    ``answers_with``: the rows without which it gives no answer (none: all); ``dots``: what the picture over all corpora
+    compares: by label a column of ``dots_table``, or the values of a line of it.
+    """
+
+    lead: ClassVar[str] = ""
+    main: ClassVar[str] = ""
+    columns: ClassVar[Mapping[str, str]] = {}
+    shown: ClassVar[tuple[str, ...]] = ()
+    answers_with: ClassVar[tuple[str, ...]] = ()
+    dots: ClassVar[Mapping[str, str | Mapping[str, str]]] = {}
+    dots_table: ClassVar[str] = ""
+    dots_title: ClassVar[str] = ""
+
+    def page(self, folder: Path) -> Page:
+        return page_of_rows(self, folder) if self.rows else super().page(folder)
+
+
+def page_of_rows(experiment: RowsExperiment, folder: Path) -> Page:
+    """What the page of the results in the experiment's ``folder`` says."""
+    results = strongest(folder, experiment.rows)
+    if not results:
+        raise UsageError(f"{folder} has no row's result to report on; run the experiment first.")
+    words = page_words(experiment.name)
+    lines = [_named(result, line, experiment.columns) for result in results for line in result.table(experiment.main)]
+    parts = {(finding.claim, result.row): finding.parts for result in results for finding in result.findings()}
+    # The answer is about all corpora, so it must not be read off some of them, or off a few updates.
+    asked = set(experiment.answers_with or experiment.rows)
+    whole = asked <= {result.row for result in results if result.preset != "quick"}
+    said = "Each corpus at the strongest preset that it was run at."
+    sections = [
+        *_verdicts(results, parts),
+        Section("All corpora", [experiment.lead, said], table=headed(_alike(lines)), folded="All corpora in numbers"),
+    ]
+    for result in results:
+        of_row = [*_sections(result, experiment.shown, words), *experiment.extras(result)]
+        sections += [replace(section, tab=result.row) for section in of_row]
+    answer = words.answer_for(results[0]) if words.answer and whole else ""
+    ids = dict.fromkeys(id for id, _ in parts)
+    badges = [_badge(id, [part for (one, _), own in parts.items() if one == id for part in own]) for id in ids]
+    return Page(
+        experiment.title, words.question, sections, Top(answer, tally_badges(badges), _first(experiment, results))
+    )
+
+
+def _first(experiment: RowsExperiment, results: Sequence[WrittenResult]) -> Section | None:
+    """All corpora in one picture: a row for each, dots for what the experiment compares."""
+    points = [point for result in results for point in dots(experiment, result)]
+    if not points:
+        return None
+    known = AUTHORS if any(point["authors"] is not None for point in points) else ""
+    return Section(experiment.dots_title, chart=dot_rows(points, title=experiment.dots_title), caption=DOTS + known)
+
+
+def dots(experiment: RowsExperiment, result: WrittenResult) -> list[dict[str, Any]]:
+    """What one corpus has in the picture of all: a point for each label of ``dots``, from its table."""
+    points = []
+    for label, where in experiment.dots.items():
+        for line in result.lines(experiment.dots_table or experiment.main):
+            if isinstance(where, str):
+                value, low, high = line.get(where), None, None
+            elif all(line.get(column) == name for column, name in where.items()):
+                value, low, high = line.get("value"), line.get("low"), line.get("high")
+            else:
+                continue
+            numbers = {"value": value, "low": low, "high": high, "chance": line.get("chance")}
+            numbers["authors"] = None if isinstance(where, str) else line.get("authors")
+            point = {name: _number(text) for name, text in numbers.items()}
+            if point["value"] is not None:
+                runs = "all runs" if result.preset == "paper" else "reduced"
+                points.append({"corpus": result.row, "what": label, "runs": runs, **point})
+    return points
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None
+
+
+def _verdicts(results: Sequence[WrittenResult], parts: Mapping[tuple[str, str], Sequence[Part]]) -> list[Section]:
+    """The verdict on every claim of the experiment: over all these corpora, on each, and part by part."""
+    if not parts:
+        return [Section("Verdicts", ["These results decide no claim."])]
+    table, said = [], []
+    for id in dict.fromkeys(id for id, _ in parts):
+        on_each = {row: parts[id, row] for _, row in parts if (id, row) in parts}
+        every = [part for of_row in on_each.values() for part in of_row]
+        table.append(
+            {
+                "claim": id,
+                "over all": _outcome(id, every),
+                **{result.row: _outcome(id, on_each.get(result.row, ())) for result in results},
+            }
+        )
+        statement = claim(id).statement.rstrip(".")
+        why = f" Why: {claim(id).reason}" if claim(id).reason else ""
+        said.append((_badge(id, every), f"{statement[0].upper()}{statement[1:]} ({claim(id).source}).{why}"))
+    every_part = decisions(results, "corpus")
+    rule = "A claim is as the paper says if it is so on each corpus, weakly if on one only in its direction."
+    return [
+        Section(
+            "What is claimed, and how it stands",
+            [rule],
+            said=said,
+            more=_earlier(parts),
+            more_called="What was decided otherwise before, and why",
+        ),
+        Section("", table=table, folded="Verdicts on each corpus"),
+        Section("", table=every_part, folded=f"{len(every_part)} parts with their numbers"),
+    ]
+
+
+def _badge(id: str, parts: Sequence[Part]) -> Any:
+    known = claim(id)
+    return badge(*outcome_of(known.stance, parts), ours=known.by == "ours")
+
+
+def _outcome(id: str, parts: Sequence[Part]) -> str:
+    """How some parts of a claim come out; "" where there are none."""
+    known = claim(id)
+    outcome, weakly = outcome_of(known.stance, parts)
+    said = OF_OURS.get(outcome, outcome) if known.by == "ours" else outcome
+    return "" if not parts else f"weakly {said}" if weakly else said
+
+
+def _earlier(claims: Iterable[tuple[str, str]]) -> list[str]:
+    """Rules that were changed."""
+    known = [claim(id) for id in dict.fromkeys(id for id, _ in claims)]
+    return [f"{one.id}: {words}" for one in known for words in told_earlier(one)]
+
+
+def _sections(result: WrittenResult, tables: Sequence[str], words: PageWords) -> list[Section]:
+    """One corpus: what came out, its figures, its tables, what to know about how it was run."""
+    read = ((name, result.table(name)) for name in tables)
+    return [
+        Section(result.name, [result.document["summary"]]),
+        *figures(result, words),
+        *(folded_table(name, table, f"{result.name}: ") for name, table in read if table),
+        how_it_was_run(result),
+    ]
+
+
+def _named(result: WrittenResult, line: Mapping[str, str], columns: Mapping[str, str]) -> dict[str, str]:
+    """A line of the main table with its corpus and preset in front."""
+    chosen = columns or {name: name for name in line if name != "corpus"}
+    shown = {heading: line[name] for name, heading in chosen.items() if name in line}
+    return {"corpus": result.row, "preset": result.preset, **shown}
+
+
+def _alike(lines: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Lines with the same columns: those that any has, empty where a line lacks one."""
+    columns = list(dict.fromkeys(column for line in lines for column in line))
+    return [{column: line.get(column, "") for column in columns} for line in lines]

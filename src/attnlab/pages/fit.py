@@ -1,0 +1,191 @@
+"""Charts made ready for a page: one look for all, its data inside, and words for those who cannot see it.
+
+What a chart shows stays as it is. Fonts, ink, sizes and titles are those of the page, so that charts of results
+written long ago look like today's. The page's script then draws each to the width that it has.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from attnlab.errors import UsageError
+from attnlab.pages.charts import Description, describe
+from attnlab.pages.component import packed
+
+SMALLEST = 12
+"""Pixels of the smallest letters."""
+LARGE = 6000
+"""Characters from which a chart's description is packed."""
+_INKS = {"#333333", "#333", "black", "#000000", "#000"}
+"""What charts call the colour of text; on a page it is that of its text, dark or light."""
+INK, SOFT = "currentColor", "var(--line)"
+_NUMBERS = {"labelFontSize": SMALLEST, "titleFontSize": SMALLEST}
+CONCEPTS = {
+    "attention": "#d55e00",
+    "attention at the right position": "#d55e00",
+    "attention, one after the right position": "#cc79a7",
+    "lexical probe": "#0072b2",
+    "relevance (the probe by its sum)": "#0072b2",
+    "accuracy": "#009e73",
+    "token accuracy": "#009e73",
+}
+"""One colour for each thing that is followed through training, on every page."""
+_LEGENDS = {side: {"anchor": "start", "bounds": "full"} for side in ("top", "bottom")}
+CONFIG: dict[str, Any] = {
+    "background": "transparent",
+    "font": "system-ui, sans-serif",
+    "view": {"stroke": SOFT, "continuousHeight": 220, "continuousWidth": 300},
+    "axis": {
+        **_NUMBERS,
+        "labelColor": INK,
+        "titleColor": INK,
+        "titleFontWeight": "normal",
+        "domainColor": SOFT,
+        "gridColor": SOFT,
+        "gridOpacity": 0.5,
+        "tickColor": SOFT,
+    },
+    "legend": {
+        **_NUMBERS,
+        "labelColor": INK,
+        "titleColor": INK,
+        "symbolStrokeWidth": 3,
+        "symbolOpacity": 1,
+        "layout": _LEGENDS,
+    },
+    "header": {**_NUMBERS, "labelColor": INK, "titleColor": INK, "labelFontWeight": "bold"},
+    "title": {"color": INK, "fontSize": 13, "anchor": "start", "fontWeight": "normal"},
+    "text": {"color": INK, "fontSize": SMALLEST},
+    "rule": {"color": INK},
+}
+"""What every chart of a page has in common."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A chart for the template: its ``chart``, or where that is long the same ``packed``, and its ``description``."""
+
+    chart: Description
+    description: str
+    packed: str = ""
+
+
+def prepare(chart: alt.TopLevelMixin | Description, heading: str = "", caption: str = "") -> Prepared:
+    """The chart in the page's look; ``heading`` and ``caption`` are read to those who do not see it.
+
+    A chart that names something to be fetched or followed is refused.
+    """
+    described = describe(chart) if isinstance(chart, alt.TopLevelMixin) else chart
+    try:
+        if (place := address(described)) is not None:
+            raise UsageError(
+                f"A chart names an address at {place}; a chart of ours holds its data and fetches nothing."
+            )
+        words = " ".join(filter(None, (_sentence(heading), caption, _axes(described))))
+        styled = {**coloured(_styled(described)), "config": CONFIG, "description": words}
+        styled.pop("title", None)  # the page's heading says it
+        text = json.dumps(styled, ensure_ascii=False)
+    except RecursionError:
+        raise UsageError(f"The chart {heading[:60]!r} has too many parts inside each other to be drawn.") from None
+    return Prepared(styled, words, packed(text.encode("utf-8", "backslashreplace")) if len(text) > LARGE else "")
+
+
+def address(part: Any, place: str = "") -> str | None:
+    """Where a chart names something to be fetched or followed, or None. Rows of data may hold any word."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key in ("url", "href"):
+                return f"{place}.{key}".lstrip(".")
+            if key not in ("datasets", "values") and (inner := address(value, f"{place}.{key}")) is not None:
+                return inner
+    if isinstance(part, list):
+        return next((inner for k, value in enumerate(part) if (inner := address(value, f"{place}[{k}]"))), None)
+    return None
+
+
+def _styled(part: Any, key: str = "") -> Any:
+    """The same with the page's ink, and no letters smaller than it allows; data is left alone."""
+    if isinstance(part, Mapping):
+        painted = "condition" in part  # a number on a coloured cell keeps the ink that can be read on it
+        return {
+            name: value
+            if name in ("datasets", "values") or (painted and name in ("value", "condition"))
+            else _styled(value, name)
+            for name, value in part.items()
+        }
+    if isinstance(part, list):
+        return [_styled(value, key) for value in part]
+    if key.lower().endswith("fontsize") and isinstance(part, int | float):
+        return max(part, SMALLEST)
+    if isinstance(part, str) and key in ("color", "stroke", "fill", "value", "range") and part.lower() in _INKS:
+        return INK
+    return part
+
+
+def coloured(chart: dict[str, Any]) -> dict[str, Any]:
+    """The chart with the colours of `CONCEPTS` for all names that have one, if all of a legend's names do."""
+    _colour(chart, chart.get("datasets", {}), [])
+    return chart
+
+
+def _colour(part: Any, datasets: Any, rows: Any) -> None:
+    if not isinstance(part, dict):
+        return
+    data = part.get("data")
+    if isinstance(data, dict):
+        named = datasets.get(str(data.get("name"))) if isinstance(datasets, dict) else None
+        rows = data.get("values") or named or rows
+    encoding = part.get("encoding")
+    if isinstance(encoding, dict):
+        _colour_by(encoding, rows if isinstance(rows, list) else [])
+    for key in ("layer", "hconcat", "vconcat", "concat"):
+        for inner in part.get(key) if isinstance(part.get(key), list) else ():
+            _colour(inner, datasets, rows)
+    _colour(part.get("spec"), datasets, rows)
+
+
+def _colour_by(encoding: dict[str, Any], rows: list[Any]) -> None:
+    colour, y = encoding.get("color"), encoding.get("y")
+    if not isinstance(colour, dict):
+        return
+    if "value" in colour and isinstance(y, dict) and str(y.get("field")) in CONCEPTS:
+        encoding["color"] = {"value": CONCEPTS[y["field"]]}
+        return
+    field = str(colour.get("field"))
+    names = sorted({str(row[field]) for row in rows if isinstance(row, dict) and field in row})
+    if names and all(name in CONCEPTS for name in names):
+        scale = {"domain": names, "range": [CONCEPTS[name] for name in names]}
+        encoding["color"] = {**colour, "scale": scale}
+
+
+def _sentence(text: str) -> str:
+    return f"{text.rstrip('.')}." if text else ""
+
+
+def _axes(part: Any) -> str:
+    """Which quantities the axes show, in a sentence."""
+    named: dict[str, str] = {}
+    _find_axes(part, named)
+    said = [f"{'Across' if channel == 'x' else 'Up'}: {name}." for channel, name in sorted(named.items())]
+    return " ".join(said)
+
+
+def _find_axes(part: Any, named: dict[str, str]) -> None:
+    if not isinstance(part, Mapping):
+        return
+    encoding = part.get("encoding")
+    if isinstance(encoding, Mapping):
+        for channel in ("x", "y"):
+            one = encoding.get(channel)
+            if isinstance(one, Mapping) and channel not in named:
+                title = one.get("title", one.get("field"))
+                if isinstance(title, str) and re.search(r"\w", title):
+                    named[channel] = title
+    for key in ("layer", "hconcat", "vconcat", "concat"):
+        for inner in part.get(key, ()) if isinstance(part.get(key, ()), list) else ():
+            _find_axes(inner, named)
+    _find_axes(part.get("spec"), named)
