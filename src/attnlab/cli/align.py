@@ -101,12 +101,12 @@ def align(
     if engine == "ray":
         if lexicon is not None or (gold is not None and gold_source is None):
             raise UsageError("--engine ray takes no --table, and a --gold only with --gold-source and --gold-target.")
-        made = _Beyond(texts, rules, address, workers)
+        beyond = _Beyond(texts, rules, address, workers)
         gold_text = (
             None if gold is None else _read([rule.keeping_positions() for rule in rules], gold_source, gold_target)
         )
         how = {"direction": direction, "iterations": iterations, "null": null, "tolerance": tolerance}
-        report, lines = made.align(how, list(zip(table_out or [], forms, strict=True)), gold_text, links)
+        report, lines = beyond.align(how, list(zip(table_out or [], forms, strict=True)), gold_text, links)
         _write(lines, out, report, as_json)
         return
     pairs = _read_many(rules, texts)

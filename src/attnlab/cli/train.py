@@ -107,5 +107,5 @@ def train(
     best = f"accuracy {row['accuracy']:.1%} on {min(len(corpus.valid), spec.evaluation_batch)} validation texts"
     options.say(f"Run {done.id}: {best} after {step} updates (the commonest class alone: {majority:.1%}).")
     if not options.settings.quiet:
-        where = "" if str(store) == "runs" else f" --store {store}"
-        options.say(f'What it looks at: attnlab explain {done.id} "a sentence"{where}')
+        there = "" if str(store) == "runs" else f" --store {store}"
+        options.say(f'What it looks at: attnlab explain {done.id} "a sentence"{there}')

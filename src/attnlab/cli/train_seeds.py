@@ -50,7 +50,7 @@ def train_seeds(
     if swept.failed:
         reasons = " ".join(f"{label}: {reason}" for label, reason in swept.failed.items())
         raise RunFailed(f"{len(swept.failed)} of {len(jobs)} runs failed; the others are kept in {store}. {reasons}")
-    made = []
+    made: list[tuple[int, Trained, Mapping[str, Any]]] = []
     for number, job in zip(numbers, jobs, strict=True):
         done = swept.finished[job.spec.id]
         step = best_kept_step(home.run(done.id))

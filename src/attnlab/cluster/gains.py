@@ -56,5 +56,6 @@ def _joined(made: list[tuple[list[bytes], bytes, bytes, float]], cuts: list[int]
     counts = [len(part[0][ROWS.index("fold")]) // 8 for part in made]
     rows["pair"] = rows["pair"] + np.repeat(cuts[:-1], counts)
     rows["partner"] = rows["partner"].reshape(-1, 2)
-    gains, occurrences = (np.sum([np.frombuffer(part[at]) for part in made], axis=0) for at in (1, 2))
+    gains = np.sum([np.frombuffer(part[1]) for part in made], axis=0)
+    occurrences = np.sum([np.frombuffer(part[2]) for part in made], axis=0)
     return Read(rows, gains, occurrences, max(0.0, math.fsum(part[3] for part in made)))

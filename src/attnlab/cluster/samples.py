@@ -4,8 +4,10 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 from attnlab.cluster.connection import (
@@ -71,7 +73,12 @@ def _trainings(reference: object) -> Trainings:
 def pack_texts(pairs: SentencePairs) -> bytes:
     """Texts as bytes; words and labels by number alone, which is all that trainings need."""
     sizes = np.array([len(pairs.source_words), len(pairs.target_words)])
-    arrays = {"source": pairs.source, "starts": pairs.source_offsets, "target": pairs.target, "sizes": sizes}
+    arrays: dict[str, NDArray[Any]] = {
+        "source": pairs.source,
+        "starts": pairs.source_offsets,
+        "target": pairs.target,
+        "sizes": sizes,
+    }
     return bytes(save({**arrays, "target_starts": pairs.target_offsets}))
 
 

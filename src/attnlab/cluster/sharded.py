@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -160,7 +161,7 @@ class ShardedCorpus:
             columns = [np.concatenate([np.frombuffer(row[at], kind) for row in rows]) for at, kind in enumerate(kinds)]
             order = np.lexsort((columns[1], columns[0]))
             words = [*inputs.words, NULL] if null else inputs.words
-            made[name] = CountTable(*(column[order] for column in columns), words, outputs.words)
+            made[name] = CountTable(columns[0][order], columns[1][order], columns[2][order], words, outputs.words)
         return Lexicon(made["forward"], made["reverse"])
 
 
@@ -188,7 +189,7 @@ def align_sharded(
     chosen = check_direction(direction)
     check_training(iterations, tolerance)
     names = [chosen] if chosen in ("forward", "reverse") else ["forward", "reverse"]
-    how = {"iterations": iterations, "null": null, "tolerance": tolerance, "keep": keep, "watch": watch}
+    how: dict[str, Any] = {"iterations": iterations, "null": null, "tolerance": tolerance, "keep": keep, "watch": watch}
     models = {name: corpus.train(name, **how) for name in names}
     made = corpus.crew.ask("lines", chosen)
     return ShardedAlignment(corpus, sum(links for _, links in made), models, [lines for lines, _ in made])

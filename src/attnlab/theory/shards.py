@@ -137,7 +137,7 @@ class Shard:
         training, count = self.training, self.count
         if len(self.extra_rows):
             counts = training.sums[count:] * training.values[count:]
-            elsewhere = np.bincount(self.extra_rows, counts, minlength=len(training.row_lengths))
+            elsewhere: Floats = np.bincount(self.extra_rows, counts, len(training.row_lengths)).astype(np.float64)
             totals = training.normalise(elsewhere)
             training.values[count:] = counts / totals[self.extra_rows]
         else:
