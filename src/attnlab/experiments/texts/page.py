@@ -14,7 +14,7 @@ from attnlab.lab.page import badge, decisions, figures, folded_table, how_it_was
 from attnlab.lab.paper_figure import PageWords, page_words
 from attnlab.lab.written import WrittenResult, strongest
 from attnlab.pages.charts import dot_rows
-from attnlab.pages.page import Page, Section, Top
+from attnlab.pages.page import Badge, Page, Section, Top
 
 DOTS = "Dots with their 95 % intervals over texts, hollow where the runs were reduced; ticks: chance."
 AUTHORS = " Diamonds: the authors' own figures, where they are known."
@@ -116,7 +116,7 @@ def _verdicts(results: Sequence[WrittenResult], parts: Mapping[tuple[str, str], 
     ]
 
 
-def _badge(id: str, parts: Sequence[Part]) -> Any:
+def _badge(id: str, parts: Sequence[Part]) -> Badge:
     known = claim(id)
     return badge(*outcome_of(known.stance, parts), ours=known.by == "ours")
 
