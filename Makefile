@@ -6,7 +6,7 @@ BIN := .venv/bin
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-more test-slow campaign lint format bench docs site clean
+.PHONY: help venv demo test test-more test-slow campaign lint format bench docs site readme clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ docs: .venv/.docs-installed  ## build the documentation into site/
 
 site: venv  ## build the pages of all results into attnlab-site/; open attnlab-site/index.html
 	$(BIN)/attnlab site --out attnlab-site
+
+readme: venv  ## write again what README and first page show of committed results: tally, forecast, pictures
+	$(BIN)/python docs/_hooks/front.py
 
 clean:  ## remove what these targets made, .venv included; results and runs stay
 	rm -rf .venv site attnlab-site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import agreement
 import alignment
+import pages
 import students
 import sweeps
 import texts
@@ -217,9 +218,9 @@ def translation_rows(gflops: float) -> tuple[list[Row], list[str]]:
 
 
 def measure_corpora(gflops: float) -> tuple[list[Row], list[str]]:
-    """The rows of `alignment`, `texts` and `translation`, which read corpora, and why some are left out."""
+    """The rows of `alignment`, `texts` and `translation`, which read corpora, of `pages`, and why some are left out."""
     rows, left_out = translation_rows(gflops)
-    for part in (alignment, texts):
+    for part in (alignment, texts, pages):
         figures, missing = part.measure()
         rows += [Row(**asdict(figure), gflops=gflops) for figure in figures]
         left_out += missing

@@ -1,6 +1,8 @@
 """The documentation: short enough to be read, no link is broken, examples run, equations can be drawn."""
 
 import re
+import zlib
+from base64 import b64decode
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,9 +16,11 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 FOLDERS = ROOT / "src" / "attnlab" / "experiments"
 WRITTEN = sorted({*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *FOLDERS.glob("*/README.md")} - {ROOT / "CHANGELOG.md"})
-PAGES = sorted(DOCS.glob("*.md"))
-TESTED_ELSEWHERE = {"align.md", "extend.md"}  # tests/cli/test_align.py, tests/lab/test_own.py
-NEWER = ["security.md", "parallel-corpus.md", "differs.md", "audit.md", "samples.md"]
+PAGES = sorted(DOCS.rglob("*.md"))
+TESTED_ELSEWHERE = {"align.md", "extend.md", "csv.md", "watch.md", "experiment.md"}
+"""In tests/cli/test_align.py, tests/lab/test_own.py and tests/test_tutorials.py."""
+TUTORIALS = ["tutorials/csv.md", "tutorials/watch.md", "tutorials/experiment.md"]
+NEWER = ["security.md", "parallel-corpus.md", "differs.md", "audit.md", "samples.md", *TUTORIALS]
 """Pages added since the others had their 12,500 words: each has 600 of its own."""
 FIRST = 30
 """Experiments that shared 30,000 words with the pages; each newer one adds 400 at most."""
@@ -50,7 +54,11 @@ def test_all_of_it_can_be_read_in_an_afternoon():
 
 
 def test_pages_beside_the_experiments_leave_room_for_them():
-    others = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(page for page in PAGES if page.name not in NEWER)]
+    others = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(page for page in PAGES if page.relative_to(DOCS).as_posix() not in NEWER),
+    ]
     translator = 300  # its section of models.md, the network of translation
     assert sum(len(text_of(path).split()) for path in others) <= 12_500 + translator
 
@@ -62,7 +70,8 @@ def test_newer_pages_are_short(name):
 
 @pytest.mark.parametrize(("page", "most"), [("README.md", 700), ("docs/architecture.md", 1400)])
 def test_pages_that_everybody_reads_are_short(page, most):
-    assert len(text_of(ROOT / page).split()) <= most
+    written = re.sub(r"<!-- (tally|forecast) -->.*?<!-- end -->", "", text_of(ROOT / page), flags=re.DOTALL)
+    assert len(written.split()) <= most
 
 
 # --- experiments
@@ -109,7 +118,7 @@ def test_links_lead_to_files_in_the_built_pages_too():
 
 def test_every_page_is_in_the_navigation():
     listed = re.findall(r"^  - .*: (\S+\.md)$", text_of(ROOT / "mkdocs.yml"), re.MULTILINE)
-    assert sorted(listed) == [page.name for page in PAGES]
+    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in PAGES)
 
 
 def test_pages_that_the_code_names_are_there():
@@ -152,6 +161,64 @@ def test_the_equations_can_be_drawn(page):
         mathml = converter.convert("".join(equation))
         assert "\\" not in mathml, equation  # a command that was not understood stays as it is
         assert ">&<" not in mathml, equation  # so does a column of an unknown environment
+
+
+# --- what the first pages show of committed results
+
+
+@pytest.fixture(scope="module")
+def front():
+    spec = spec_from_file_location("front", DOCS / "_hooks" / "front.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "index.md"], ids=name_of)
+def test_tally_and_forecast_are_those_of_today(front, page):
+    assert page in front.FILLED
+    assert front.filled(text_of(page)) == text_of(page), "make readme writes it again"
+    lines = re.search(r"<!-- tally -->\n(.*?)<!-- end -->", text_of(page), re.DOTALL)[1].strip().splitlines()[2:]
+    numbers = [[int(cell) for cell in line.split("|")[2:-1]] for line in lines]
+    every = claims(ROOT / "results")
+    assert sum(row[0] for row in numbers) == sum(one.outcome == "as the paper says" for one in every) > 0
+    assert sum(row[1] for row in numbers) == sum(one.weakly for one in every)
+    assert sum(row[0] + sum(row[2:]) for row in numbers) == len(every)
+
+
+def test_pictures_are_drawn_from_the_committed_results(front):
+    for path, text in front.pictures().items():
+        assert text_of(path) == text, "make readme draws it again"
+
+
+def test_the_first_figure_counts_what_the_result_counts(front):
+    rows = (ROOT / "results/copying/paper/tables/success.csv").read_text(encoding="utf-8").splitlines()
+    told = {row.split(",")[0]: row.split(",")[1:3] for row in rows[1:]}
+    for setting in ("40 of 60", "permutations of 40"):
+        steps, seeds = front.learned_by(setting)
+        assert [str(seeds), str(len(steps))] == told[setting]
+        assert f"({len(steps)} of {seeds})" in text_of(DOCS / "pictures" / "learned.svg")
+
+
+def test_the_moving_picture_has_every_frame(front):
+    replay = front.read_replay((front.COPYING / "replays" / "attention.json").read_bytes(), "it")
+    film = replay.films[2]
+    strip = front.strip_of(film, 0, replay.steps)
+    n = len(film.outputs)
+    assert strip.shape == (len(replay.steps) * n, n, 4)
+    for k, step in enumerate(film.steps):
+        frame = strip[replay.steps.index(step) * n :][:n, :, 3]
+        assert (frame.ravel() == film.fields[0].values[k]).all()
+    # Decoded by the standard library alone, the picture's first strip is that of the first film.
+    data = b64decode(re.search(r"base64,([^\"]+)", text_of(DOCS / "pictures" / "attention.svg"))[1])
+    at, packed = 8, b""
+    while at < len(data):
+        size, kind = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
+        packed += data[at + 8 : at + 8 + size] if kind == b"IDAT" else b""
+        at += size + 12
+    lines = zlib.decompress(packed)
+    first = replay.films[0]
+    assert lines[4 : 4 * n + 1 : 4] == first.fields[0].values[0][:n].tobytes()
 
 
 # --- pages that are made when the documentation is built

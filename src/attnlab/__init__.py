@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from attnlab.data.texts import LabelledTexts, read_texts
     from attnlab.errors import AttnlabError
     from attnlab.fields import ScoreField
-    from attnlab.lab.verbs import claims, run
+    from attnlab.lab.verbs import claims, replay, run
     from attnlab.measures.compare import agreement
     from attnlab.probes.influence import influence
     from attnlab.probes.leave_one_out import leave_one_out
@@ -64,6 +64,7 @@ _HOMES = {
     "Seen": "attnlab.probes.view",
     # the papers
     "run": "attnlab.lab.verbs",
+    "replay": "attnlab.lab.verbs",
     "claims": "attnlab.lab.verbs",
     # nouns
     "SentencePairs": "attnlab.data.sentence_pairs",
@@ -92,6 +93,7 @@ __all__ = [
     "lexical",
     "read_pairs",
     "read_texts",
+    "replay",
     "run",
     "train",
     "translate",

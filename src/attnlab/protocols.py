@@ -89,6 +89,18 @@ class Twin(Protocol):
         ...
 
 
+@runtime_checkable
+class Watchable(Protocol):
+    """A problem that can show what its network looks at."""
+
+    def watched(self, example: tuple[str, ...]) -> "pa.Table":
+        """A row for each output word of one example: ``output``, the likeliest word ``predicted``, the ``inputs``, and
+        of each of these ``alpha`` and ``beta``. Leaves no trace in the run; an example that cannot be read is a
+        UsageError.
+        """
+        ...
+
+
 class StopRule(Protocol):
     """Ends a run before its last step, by what was measured of it."""
 

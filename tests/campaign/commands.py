@@ -38,6 +38,7 @@ USES: dict[str, list[Use]] = {
     "experiments": [{"as_json": ""}, {}],
     "run": [{"name": "copying", "seeds": "1", "store": "runs", "out": "made", "jobs": "1"}],
     "report": [{"names": "gated-toy", "results": "results"}, {"names": "copying", "results": "results"}],
+    "watch": [{"name": "copying", "results": "results", "store": "runs", "jobs": "1"}],
     "claims": [{"results": "results", "as_json": ""}, {"results": "results"}],
     "data": [{"data": "data", "as_json": ""}, {"data": "data"}],
     "data show": [{"corpus": "texts.csv", "as_json": ""}, {"corpus": "texts.jsonl"}],
@@ -68,7 +69,7 @@ USES: dict[str, list[Use]] = {
 }
 """By command: words that are right, on the files of the template. RUN, EXPLAINED and TRANSLATED stand for ids of
 runs, which the template has in ``ids.json``."""
-TRAIN = {"demo", "run", "train", "audit", "samples"}
+TRAIN = {"demo", "run", "watch", "train", "audit", "samples"}
 """Those that would train for minutes: they are interrupted, as by Ctrl-C, as soon as they begin to."""
 OUTPUTS = {"out", "table_out", "svg"}
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -64,11 +65,11 @@ def test_without_a_folder_all_is_missing(monkeypatch, folder):
 
 def test_samples_and_statistics_beside_the_papers(folder):
     shown = run("data", "show", "sst", "--data", folder)
-    rows = {line.split("│")[1].strip(): line.split("│")[2:-1] for line in shown.splitlines() if line.startswith("│")}
-    assert [cell.strip() for cell in rows["validation texts"]] == ["6", "1,421"]
-    assert [cell.strip() for cell in rows["training texts"]] == ["6", "not known"]
-    assert [cell.strip() for cell in rows["vocabulary, training"]] == ["5", "11,022"]
-    assert [cell.strip() for cell in rows["positive"]] == ["3", "50.0%", "3", "50.0%"]
+    rows = {cells[0]: cells[1:] for line in shown.splitlines() if (cells := re.split(r"\s{2,}", line.strip()))}
+    assert rows["validation texts"] == ["6", "1,421"]
+    assert rows["training texts"] == ["6", "not known"]
+    assert rows["vocabulary, training"] == ["5", "11,022"]
+    assert rows["positive"] == ["3", "50.0%", "3", "50.0%"]
     assert "positive: a good film" in shown and "negative: a bad film" in shown
     assert "3 training and 3 test sentences with the middle label are left out." in shown
     assert run("data", "--data", folder, "show", "sst") == shown
@@ -105,7 +106,8 @@ def test_the_longest_text_is_seen_in_either_part(tmp_path):
         texts = ["word " * 5000 if row == long else "some words" for row in range(10)]
         path.write_text("text,label\n" + "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts)), encoding="utf-8")
         shown = run("data", "show", path, "--no-texts")
-        rows = {line.split("│")[1].strip(): line.split("│")[2].strip() for line in shown.splitlines() if "│" in line}
+        cells = [re.split(r"\s{2,}", line.strip()) for line in shown.splitlines()]
+        rows = {row[0]: row[1] for row in cells if len(row) > 1}
         lengths = [rows[f"longest (words), {part}"] for part in ("training", "validation")]
         assert sorted(lengths) == ["2", "5,000"]
         size = json.loads(run("data", "show", path, "--json"))["sizes"]

@@ -13,6 +13,8 @@ import attnlab
 from attnlab.lab.claims import load_claims
 from attnlab.lab.registry import EXPERIMENTS
 
+RESULTS = Path(__file__).parents[2] / "results"
+
 
 def run(*words, cwd, **env):
     return subprocess.run(
@@ -88,9 +90,49 @@ def test_experiments_and_claims_as_json(tmp_path):
     assert "copy-k-of-n-learns" in listed[0]["claims"]
     claims = json.loads(run("claims", "--json", cwd=tmp_path).stdout)
     assert len(claims) == len(load_claims())
-    assert {claim["outcome"] for claim in claims} == {"not run"}
+    committed = json.loads(run("claims", "--json", "--results", str(RESULTS), cwd=tmp_path).stdout)
+    assert claims == committed, "in a folder without results, those that came with attnlab"
+    listed_outcomes = {entry["name"]: entry["outcomes"] for entry in listed}
+    own = [claim for claim in committed if claim["experiment"] == "multihead"]
+    assert sum(listed_outcomes["multihead"].values()) == len(own) > 0
+    hours = {entry["name"]: entry["cpu_hours"] for entry in listed}
+    document = json.loads((RESULTS / "copying" / "paper" / "result.json").read_text(encoding="utf-8"))
+    assert hours["copying"] == round(document["training_seconds"] / 3600, 3)
     keys = {"id", "source", "statement", "stance", "experiment", "direction", "strength", "effect", "unit", "interval"}
     assert all(set(claim) >= keys for claim in claims)
+
+
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_no_experiment_that_one_has_to_type_is_cut(columns, tmp_path):
+    shown = run("experiments", cwd=tmp_path, COLUMNS=columns).stdout
+    first = [line.split()[0] for line in shown.splitlines() if line and not line.startswith(" ")]
+    assert set(EXPERIMENTS) <= set(first)
+    assert max(map(len, shown.splitlines())) <= int(columns)
+
+
+def test_a_plan_says_where_its_hours_come_from(tmp_path):
+    results = tmp_path / "results" / "copying" / "paper"
+    results.mkdir(parents=True)
+    shutil.copy(RESULTS / "copying" / "paper" / "result.json", results)
+    told = json.loads(run("run", "copying", "--plan", "--json", "--preset", "paper", cwd=tmp_path).stdout)
+    seconds = json.loads((results / "result.json").read_text(encoding="utf-8"))["training_seconds"]
+    assert told["source"] == "as the result at paper took"
+    assert told["cpu_hours"] == pytest.approx(seconds / 3600)
+    half = json.loads(
+        run("run", "copying", "--plan", "--json", "--preset", "paper", "--seeds", "20", cwd=tmp_path).stdout
+    )
+    assert 0.3 < half["cpu_hours"] / told["cpu_hours"] < 0.9
+
+
+def test_a_run_ends_with_what_was_found_and_how_to_look_at_it(tmp_path):
+    got = run("run", "gated-toy", cwd=tmp_path)
+    assert got.returncode == 0, got.stderr
+    for id in ("toy-uniform-start", "toy-reversed-start"):
+        assert f"{id}: As the paper says." in got.stdout
+    page = tmp_path / "results" / "gated-toy" / "report.html"
+    assert got.stdout.splitlines()[-1] == str(page.relative_to(tmp_path))
+    last = got.stderr.splitlines()[-1]
+    assert last == f"Look at it: python -m webbrowser -t {page.as_uri()}"
 
 
 def test_general_options_may_stand_behind_the_command(tmp_path):

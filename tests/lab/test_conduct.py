@@ -13,7 +13,8 @@ from attnlab.errors import RunFailed, StoreError
 from attnlab.families.copying.problem import PairProblem
 from attnlab.families.copying.spec import CopyingSpec, SelectionsSpec, Seq2SeqSpec
 from attnlab.lab.claims import Finding, Part
-from attnlab.lab.conduct import conduct, estimate
+from attnlab.lab.conduct import conduct
+from attnlab.lab.costs import estimate
 from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.result import write_result
 from attnlab.runs.engine import Job, LocalEngine

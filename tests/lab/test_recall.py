@@ -11,7 +11,8 @@ from attnlab.errors import UsageError
 from attnlab.experiments.copying.experiment import PERMUTATIONS
 from attnlab.families.copying.spec import CopyingSpec, SelectionsSpec, Seq2SeqSpec
 from attnlab.families.copying.success import first_learned
-from attnlab.lab.conduct import conduct, estimate
+from attnlab.lab.conduct import conduct
+from attnlab.lab.costs import estimate
 from attnlab.lab.experiment import Experiment, Order, Setting
 from attnlab.lab.recall import check_recalling, recall
 from attnlab.lab.registry import EXPERIMENTS, find_experiment

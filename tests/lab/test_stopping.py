@@ -16,7 +16,8 @@ from attnlab.experiments.copying.experiment import ON_TO_LATE, PERMUTATIONS
 from attnlab.families.copying import early_verdict as in_training
 from attnlab.families.copying.early_verdict import shipped
 from attnlab.families.copying.success import first_learned
-from attnlab.lab.conduct import conduct, estimate
+from attnlab.lab.conduct import conduct
+from attnlab.lab.costs import estimate
 from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.stopping import Planner, check_stoppable

@@ -63,9 +63,40 @@ def test_in_a_file_a_sweep_is_a_line_every_half_minute_at_most(make_spec, monkey
         now[0] += 40
         report(jobs[1], Event(1, "failed", error="no"))
     assert out.getvalue().splitlines() == [
-        "1 of 3 runs, 33% of the updates; 0:30 gone, at most 1:00 left",
-        "2 of 3 runs, 1 failed, 67% of the updates; 1:10 gone, at most 0:35 left",
+        "1 of 3 runs, 33% of the updates; 0:30 gone, at most 1:40 left",
+        "2 of 3 runs, 1 failed, 67% of the updates; 1:10 gone, at most 1:57 left",
     ]
+
+
+def test_time_left_follows_the_last_minute_and_not_the_better_past(make_spec, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    (job,) = [Job("seed 0", make_spec(0), Schedule.every(100, steps=1000))]
+    display = SweepDisplay([job])
+    for step in range(0, 601, 10):  # ten updates a second for a minute
+        now[0] = step / 10
+        display.report(job, Event(0, "moved", step))
+    assert display.left(now[0]) == pytest.approx(40)
+    for step in range(601, 701):  # then one
+        now[0] += 1
+        display.report(job, Event(0, "moved", step))
+    assert display.left(now[0]) == pytest.approx(300, rel=0.05)
+    now[0] += 600  # then none: the rest takes longer the longer it stands
+    assert display.left(now[0]) > 3000
+
+
+def test_time_left_counts_what_each_worker_has_before_it(make_spec, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    jobs = [Job(f"seed {n}", make_spec(n), Schedule.every(10, steps=100)) for n in range(3)]
+    display = SweepDisplay(jobs, workers=2)
+    for job in jobs[:2]:
+        display.report(job, Event(0, "moved", 0))
+    now[0] = 10.0
+    display.report(jobs[0], Event(0, "moved", 50))
+    display.report(jobs[1], Event(1, "moved", 50))
+    # Both need ten seconds more, and the third is trained by one of them alone: twenty seconds at five updates each.
+    assert display.left(now[0]) == pytest.approx(30)
 
 
 def test_in_a_file_a_sweep_says_once_and_at_once_whom_it_waits_for(make_spec):

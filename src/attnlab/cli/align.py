@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from typer import Argument, Option
 
-from attnlab.cli.options import File, JsonOption, console, settings
+from attnlab.cli.options import File, JsonOption, console, listing, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -182,7 +181,7 @@ def _print(report: dict[str, Any]) -> None:
     if "refused" in report["gold"]:
         say(report["gold"]["refused"], style="yellow")
         return
-    table = Table("direction", "links", "precision", "recall", "AER")
+    table = listing("direction", "links", "precision", "recall", "AER")
     for row in report["gold"]["scores"]:
         shares = ("" if row[name] is None else f"{row[name]:.3f}" for name in ("precision", "recall", "aer"))
         table.add_row(row["direction"], str(row["links"]), *shares)

@@ -4,7 +4,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
@@ -94,7 +93,7 @@ def audit(
 
 def _print(made: "Audit") -> None:
     screen = Screen()
-    table = Table("question", "grade", "number", "what it means")
+    table = options.listing("question", "grade", "number", "what it means", roomy=True)
     for answer in made.card.answers:
         grade = Text(answer.grade, COLOURS[answer.grade])
         number = "" if answer.number.value is None else str(answer.number)

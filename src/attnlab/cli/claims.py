@@ -10,9 +10,10 @@ from rich.table import Table
 from rich.text import Text
 from typer import Exit, Option
 
-from attnlab.cli.options import JsonOption, Screen, print_json
+from attnlab.cli.options import File, JsonOption, Screen, listing, print_json
 from attnlab.errors import UsageError
 from attnlab.lab.claims import OF_OURS, OUTCOMES, Decision, Outcome, decide, differing
+from attnlab.lab.claims.committed import in_words, places_of_results
 from attnlab.lab.claims.words import ONE_RUN, effect_in_words, preset_in_words, tally, told_earlier
 
 _COLOURS: dict[Outcome, str] = {"as the paper says": "green", "differs": "red", "open": "yellow", "not run": "dim"}
@@ -25,16 +26,20 @@ def claims(
     as_json: JsonOption = False,
     long: Annotated[bool, Option("--long", help="Each claim with its statement, rules, parts and reasons.")] = False,
     check: Annotated[bool, Option("--check", help="Recompute every outcome from the results' own tables.")] = False,
-    results: Annotated[Path, Option(help="The folder that holds the results.")] = Path("results"),
+    results: Annotated[
+        File,
+        Option(help="The folder that holds the results.", show_default="results, and those of attnlab itself"),
+    ] = None,
     outcome: Annotated[
         str | None, Option(help="Only claims that came out so: 'as the paper says', differs, open or 'not run'.")
     ] = None,
     experiment: Annotated[str | None, Option(help="Only claims that this experiment decides.")] = None,
 ) -> None:
     """Show every claim of the papers, and whether it came out as they say."""
-    decisions = select(decide(results), outcome, experiment)
+    places = places_of_results(results)
+    decisions = select(decide(*places), outcome, experiment)
     if check:
-        _check(results, experiment, as_json)
+        _check(places[0], experiment, as_json)
     elif as_json:
         print_json([decision.to_json() for decision in decisions])
     else:
@@ -44,7 +49,8 @@ def claims(
             console.print(at_length(decisions))
         else:
             console.print(Text("\n").join(map(line, decisions)), soft_wrap=True)
-        console.print(f"Results from {results}. *: not all of the paper's own settings. More: attnlab claims --long")
+        where = " and ".join(map(in_words, places)) if any(place.is_dir() for place in places) else "nowhere"
+        console.print(f"Results from {where}. *: not all of the paper's own settings. More: attnlab claims --long")
 
 
 def select(decisions: list[Decision], outcome: str | None, experiment: str | None) -> list[Decision]:
@@ -78,7 +84,7 @@ def _short(decision: Decision) -> str:
 
 
 def _tally(decisions: list[Decision]) -> Table:
-    drawn = Table("claims of", *("as said", "(weakly)", "differs", "open", "not run"), box=None, pad_edge=False)
+    drawn = listing("claims of", "as said", "(weakly)", "differs", "open", "not run")
     for row in tally(decisions):
         cells = [row["as the paper says"], f"({row['weakly']})", row["differs"], row["open"], row["not run"]]
         drawn.add_row(str(row["paper"]), *map(str, cells))

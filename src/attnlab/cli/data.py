@@ -24,7 +24,7 @@ from attnlab.cli.data_pairs import (
     refuse_labels,
     show_pairs,
 )
-from attnlab.cli.options import File, JsonOption, Screen, harmless, print_json, settings
+from attnlab.cli.options import File, JsonOption, Screen, harmless, listing, print_json, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def data(context: typer.Context, data: DataOption = None, as_json: JsonOption = 
         return
     screen = Screen()
     for heading, kind in (("corpus", rows), ("parallel corpus", bitexts)):
-        table = Table("name", heading, "found", "size")
+        table = listing("name", heading, "found", "size")
         for row in kind:
             names = row.get("directions", [])[::2]
             found = f"{row['found']} ({', '.join(one.partition('/')[2] for one in names)})" if names else row["found"]
@@ -198,7 +198,7 @@ def _statistics(title: str, size: "Sizes", paper: "PaperSizes | None") -> Table:
     from attnlab.data.corpora.corpus import PaperSizes
 
     known = paper or PaperSizes()
-    table = Table(title=Text(harmless(title)), title_justify="left")
+    table = listing(title=title)
     for heading in ("", "here", *(["the paper"] if paper else [])):
         table.add_column(heading, justify="right" if heading else "left")
     rows: list[tuple[str, str, int | None]] = [
@@ -218,7 +218,7 @@ def _statistics(title: str, size: "Sizes", paper: "PaperSizes | None") -> Table:
 
 
 def _classes(corpus: "Corpus", size: "Sizes") -> Table:
-    table = Table("class", title="Texts of each class", title_justify="left")
+    table = listing("class", title="Texts of each class")
     for heading in ("training", "share", "validation", "share"):
         table.add_column(heading, justify="right")
     for name, train, valid in zip(corpus.classes, size.train_classes, size.valid_classes, strict=True):

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from typer import Option
 
-from attnlab.cli.options import Screen, harmless, print_json
+from attnlab.cli.options import Screen, harmless, listing, print_json
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def show_pairs(bitext: "Bitext", samples: int, as_json: bool) -> None:
 
 def _lengths(bitext: "Bitext", sizes: "dict[Any, SplitSizes]") -> Table:
     title = f"{bitext.name}: pieces of a sentence"
-    table = Table("split", title=Text(harmless(title)), title_justify="left")
+    table = listing("split", title=title)
     for heading in ("pairs", "side", "mean", "median", "longest", "all with </s>", "unknown"):
         table.add_column(heading, justify="left" if heading == "side" else "right")
     for name, size in sizes.items():

@@ -1,12 +1,13 @@
 """``attnlab demo``: the papers' most surprising result in a few minutes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from rich.padding import Padding
 from typer import Option
 
-from attnlab.cli.options import JobsOption, Screen, StoreOption, check_device, console, say, settings, workers
+from attnlab.cli.options import JobsOption, Screen, StoreOption, check_device, console, look_at, say, settings, workers
 
 SEEDS = (0, 1, 2)
 
@@ -22,6 +23,7 @@ def demo(
     from attnlab.files import check_outputs
     from attnlab.lab.conduct import train_all
     from attnlab.lab.outcomes import Outcome, Runs
+    from attnlab.lab.replays import watched_schedule
     from attnlab.pages.page import write_page
     from attnlab.runs.engine import LocalEngine
     from attnlab.runs.progress import watching
@@ -33,8 +35,9 @@ def demo(
     screen = console()
     screen.print("Two ways to learn copying, three networks each. Which is easier: 40 of 60 words, or all of 40?")
     wanted = [(setting, seed) for setting in (SELECTIONS, PERMUTATIONS) for seed in SEEDS]
-    planned = [setting.job(seed, "quick") for setting, seed in wanted]
-    with watching(screen) as watch:
+    jobs_wanted = [setting.job(seed, "quick") for setting, seed in wanted]
+    planned = [replace(job, schedule=watched_schedule(job.schedule, ())) for job in jobs_wanted]
+    with watching(screen, engine.workers) as watch:
         done = train_all(planned, RunStore(store), engine, watch)
     story = story_of(Runs(Outcome(setting.name, seed, done[setting.spec(seed).id]) for setting, seed in wanted))
     write_page(out, story.title, story.lead, story.sections)
@@ -48,3 +51,4 @@ def demo(
                 screen.print(Padding(paragraph, (0, 0, 0, 2)), width=min(screen.width, 100))
         screen.print()
     say(str(out))
+    console().print(f"Look at it: {look_at(out)}", soft_wrap=True)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from attnlab.cli.options import File, JsonOption, Screen, console, print_json, say, settings
+from attnlab.cli.options import File, JsonOption, Screen, console, listing, print_json, say, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -113,13 +113,14 @@ def progress() -> "Iterator[Watch]":
         status.stop()
 
 
-def _print(result: "Forecast") -> None:
+def _print(result: "Forecast", screen: Screen | None = None) -> None:
     from attnlab.pages.forecast import label_rows, measures, word_rows
 
-    screen = Screen()
+    screen = screen or Screen()
     colour = {"likely to be learned": "green", "may be learned": "yellow", "no reason to be learned": "red"}
     screen.print(Text(result.sentence, f"bold {colour.get(result.verdict, 'magenta')}"))
-    numbers = Table(show_header=False)
+    numbers = listing("", "")
+    numbers.show_header = False
     for name, value in measures(result):
         numbers.add_row(name, value)
     screen.print(numbers)
@@ -130,7 +131,7 @@ def _print(result: "Forecast") -> None:
     )
     for title, rows in tables:
         if rows:
-            table = Table(*rows[0], title=title, title_justify="left")
+            table = listing(*rows[0], title=title)
             for row in rows[:SHOWN]:
                 table.add_row(*(str(value) for value in row.values()))
             screen.print(table)
@@ -140,7 +141,7 @@ def _print(result: "Forecast") -> None:
 
 def _drawn(picture: "Picture") -> Table:
     """The table's picture for a terminal: orange for more than usual, blue for less, with the numbers."""
-    table = Table(title="log2 of Trans(output | input) over the output's share", title_justify="left")
+    table = listing(title="log2 of Trans(output | input) over the output's share")
     table.add_column("")
     for output in picture.outputs[:SHOWN]:
         table.add_column(output, justify="right")

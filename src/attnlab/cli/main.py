@@ -27,6 +27,7 @@ from attnlab.cli import (
     store,
     train,
     translate,
+    watch,
 )
 from attnlab.cli.options import Screen, Settings, settings
 from attnlab.errors import AttnlabError, UsageError
@@ -53,6 +54,7 @@ app.command("demo", rich_help_panel=PAPERS)(demo.demo)
 app.command("experiments", rich_help_panel=PAPERS)(experiments.experiments)
 app.command("run", rich_help_panel=PAPERS)(run.run)
 app.command("report", rich_help_panel=PAPERS)(report.report)
+app.command("watch", rich_help_panel=PAPERS)(watch.watch)
 app.command("claims", rich_help_panel=PAPERS)(claims.claims)
 app.command("site", rich_help_panel=PAPERS)(site.site)
 app.add_typer(store.app, name="store", rich_help_panel=HOUSEKEEPING)

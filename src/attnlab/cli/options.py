@@ -1,6 +1,7 @@
 """Options that several commands share, and what they mean together."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 from typer import Option
 
@@ -86,6 +88,24 @@ class Screen(Console):
             yield segment if segment.control else segment._replace(text=_harmless_lines(segment.text))
 
 
+def listing(*columns: str, title: str = "", roomy: bool = False) -> Table:
+    """A table as all commands print it: columns without lines, headings in bold. ``roomy``: a line between rows, where
+    cells are sentences.
+    """
+    table = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        leading=int(roomy),
+        title=Text(f"\n{harmless(title)}", no_wrap=True, overflow="ignore") if title else None,
+        title_justify="left",
+        title_style="bold italic",
+    )
+    for column in columns:
+        table.add_column(Text(harmless(column)))
+    return table
+
+
 def console() -> Screen:
     """Where people read: standard error, so that standard output stays clean for JSON."""
     return Screen(stderr=True, quiet=settings.quiet)
@@ -101,6 +121,11 @@ def say(line: str) -> None:
         typer.echo(line.encode(encoding, "surrogateescape"))  # the name of a file may be no text
     except UnicodeEncodeError:
         typer.echo(line.encode(encoding, "backslashreplace"))
+
+
+def look_at(page: Path) -> str:
+    """The command that opens a page, on every system."""
+    return f"python -m webbrowser -t {shlex.quote(page.resolve().as_uri())}"
 
 
 def print_json(value: Any) -> None:

@@ -4,18 +4,27 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 from typer import Argument, Option
 
 from attnlab.cli import options
 from attnlab.cli.options import File
+from attnlab.lab.claims import load_claims
+from attnlab.lab.claims.parts import direction_of
+from attnlab.lab.claims.words import effect_in_words, stands
 
 if TYPE_CHECKING:
-    from attnlab.lab.conduct import Estimate
-    from attnlab.lab.experiment import Order
+    from collections.abc import Sequence
+
+    from attnlab.lab.costs import Estimate
+    from attnlab.lab.experiment import Order, Result
+    from attnlab.runs.engine import Job
+    from attnlab.runs.store import RunStore
+
+COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 
 
 def _names(incomplete: str) -> list[str]:
@@ -34,7 +43,8 @@ def run(
         ),
     ],
     preset: Annotated[
-        str, Option(help="quick (about two minutes), reduced (fewer seeds or steps) or paper (its own settings).")
+        str,
+        Option(help="quick (a look: few seeds), reduced (fewer seeds or steps) or paper (all of them); see --plan."),
     ] = "quick",
     plan: Annotated[bool, Option("--plan", help="Say what it would cost and train nothing.")] = False,
     seeds: Annotated[
@@ -60,7 +70,9 @@ def run(
 ) -> None:
     """Run an experiment of the papers: train what is missing, decide its claims, write tables and figures."""
     from attnlab.files import check_outputs
-    from attnlab.lab.conduct import conduct, estimate
+    from attnlab.lab.claims.committed import places_of_results
+    from attnlab.lab.conduct import conduct
+    from attnlab.lab.costs import estimate
     from attnlab.lab.experiment import check_order, chosen_rows
     from attnlab.lab.recall import check_recalling
     from attnlab.lab.recall import recall as recall_runs
@@ -83,18 +95,22 @@ def run(
     engine = LocalEngine(options.workers(jobs), options.check_device(options.settings.device))
     runs = RunStore(store)
     if plan:
-        costs = [(order, estimate(experiment, order, runs, recalled)) for order in orders]
+        places = [out, *places_of_results(None)]
+        costs = [(order, estimate(experiment, order, runs, recalled, places)) for order in orders]
         _plan(costs, experiment.name, engine.workers, as_json)
         return
-    options.settings.kept = f"What was trained is kept in {store}; the same command goes on from there."
     screen, documents = options.console(), []
     for order in orders:
         # What repeats the result; where runs and results lie, and how many workers made them, decides nothing.
         command = f"attnlab run {experiment.name} --preset {order.preset}"
         command += (f" --only {order.row}" if order.row else "") + (f" --seeds {seeds}" if seeds else "")
         command += " --stop-hopeless" * stop_hopeless + (" --recall results" if recall else "")
-        with watching(screen) as watch:
-            done = conduct(experiment, order, runs, engine, out, command=command, watch=watch, recalled=recalled)
+        try:
+            with watching(screen, engine.workers) as watch:
+                done = conduct(experiment, order, runs, engine, out, command=command, watch=watch, recalled=recalled)
+        except KeyboardInterrupt:
+            options.settings.kept = _kept(experiment.plan(order, {}), runs)
+            raise
         documents.append(json.loads((done.folder / "result.json").read_text(encoding="utf-8")))
         if not as_json:
             if not options.settings.quiet:
@@ -104,6 +120,7 @@ def run(
         page = experiment.report(out / experiment.name)
         if not as_json:
             options.say(str(page))
+            screen.print(f"Look at it: {options.look_at(page)}", soft_wrap=True)
     if as_json:
         options.print_json(documents[0] if len(documents) == 1 else documents)
 
@@ -119,31 +136,49 @@ def _plan(costs: "list[tuple[Order, Estimate]]", name: str, workers: int, as_jso
             left = f"all {cost.runs} runs are there; only their analysis is left" if cost.runs else "nothing to train"
             options.Screen().print(f"{asked}: {left}.")
             continue
+        hours = f"{cost.cpu_hours:.2f} CPU hours ({cost.source})"
         options.Screen().print(
             f"{asked}: {cost.runs} runs, {cost.to_train} of them still to be trained "
-            f"(at most {cost.updates} updates).\nAt most {cost.cpu_hours:.2f} CPU hours, "
-            f"{cost.cpu_hours / workers * 60:.0f} minutes with {workers} workers, "
-            f"and {cost.bytes / 1e6:.0f} MB of disk."
+            f"(at most {cost.updates} updates).\nAt most {hours}, "
+            f"{in_time(cost.cpu_hours / workers)} with {workers} workers, and {cost.bytes / 1e6:.0f} MB of disk."
         )
 
 
-def _print(result: Any) -> None:
-    screen = options.Screen()
+def in_time(hours: float) -> str:
+    """A time to wait.
+
+    >>> in_time(0.004), in_time(0.5), in_time(30)
+    ('less than a minute', '30 minutes', '30 hours')
+    """
+    if hours * 60 < 1:
+        return "less than a minute"
+    return f"{hours * 60:.0f} minutes" if hours < 3 else f"{hours:.0f} hours"
+
+
+def _kept(jobs: "Sequence[Job]", store: "RunStore") -> str:
+    """What Ctrl-C leaves."""
+    from attnlab.runs.sweep import pending
+
+    left = pending(jobs, store)
+    begun = sum(bool(store.run(job.spec.id).steps()) for job in left)
+    whole = len(jobs) - len(left)
+    return f"{whole} of {len(jobs)} runs are whole and {begun} begun in {store.root}; the same command goes on there."
+
+
+def _print(result: "Result") -> None:
+    """What was found: each claim, how it came out in these runs, and what each part of it says."""
+    screen, known = options.Screen(), {claim.id: claim for claim in load_claims()}
     screen.print(result.summary)
-    table = Table("claim", "part", "direction", "with our margin", "effect", "95 % interval", "numbers")
-    colours = {"holds": "green", "fails": "red", "undecided": "yellow"}
-    for finding in result.findings:
-        for part in finding.parts:
-            table.add_row(
-                finding.claim,
-                part.name,
-                Text(part.directed, colours[part.directed]),
-                Text(part.verdict, colours[part.verdict]) if part.direction else "",
-                "" if part.effect is None else f"{part.effect:.3g}",
-                "" if part.interval is None else f"{part.interval[0]:.3g} to {part.interval[1]:.3g}",
-                part.detail,
-            )
     if result.findings:
-        screen.print(table)
+        screen.print("\nWhat these runs say of its claims", style="bold")
+    for finding in result.findings:
+        direction = direction_of(finding.parts)
+        said = stands(known[finding.claim], finding.parts) if finding.claim in known else f"{direction}."
+        screen.print(Text.assemble(f"{finding.claim}: ", (said, COLOURS[direction])))
+        for part in finding.parts:
+            numbers = effect_in_words(part.effect, part.interval, "")
+            margin = f"with our margin {part.verdict}" if part.direction else ""
+            line = f"{part.name}: {'; '.join(filter(None, (part.directed, margin, numbers, part.detail)))}"
+            screen.print(Padding(Text(options.harmless(line)), (0, 0, 0, 2)))
     for note in result.notes:
         screen.print(f"Note: {note}", style="dim")

@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
 from attnlab.cli.forecast import progress
-from attnlab.cli.options import File, JsonOption, Screen, console, print_json, say, settings
+from attnlab.cli.options import File, JsonOption, Screen, console, listing, print_json, say, settings
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _print(found: "SampleCurves") -> None:
 
     screen = Screen()
     screen.print(Text(found.sentence, "bold green" if found.pays_from is not None else "bold yellow"))
-    table = Table("texts", *MODELS, title="Accuracy", title_justify="left")
+    table = listing("texts", *MODELS, title="Accuracy")
     rows = {(row["model"], row["n"]): row for row in found.rows()}
     for n in sorted(found.errors["attention"]):
         cells = [rows[model, n] for model in MODELS]

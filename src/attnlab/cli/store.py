@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from attnlab.cli.options import JsonOption, Screen, StoreOption
+from attnlab.cli.options import JsonOption, Screen, StoreOption, listing
 from attnlab.errors import StoreError, UsageError
 from attnlab.files import Json, to_json
 
@@ -189,7 +189,7 @@ def _step(run: "Run") -> int:
 
 
 def _table(*titles: str) -> Table:
-    table = Table(box=None, pad_edge=False)
+    table = listing()
     for title in titles[:-1]:
         table.add_column(title, no_wrap=True)
     table.add_column(titles[-1])

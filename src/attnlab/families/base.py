@@ -1,9 +1,10 @@
 """What families share: a problem of few surprises, and checks of settings that several of them have."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-from torch import nn
+from torch import Tensor, nn
 
 from attnlab.protocols import Optimiser, RunSettings
 
@@ -26,6 +27,22 @@ class BaseProblem:
     def fields(self) -> pa.Table | None:
         """Nothing."""
         return None
+
+
+def watched_table(
+    inputs: Sequence[str], outputs: Sequence[str], predicted: Sequence[str], alpha: Tensor, beta: Tensor
+) -> pa.Table:
+    """What `attnlab.protocols.Watchable` keeps of an example; ``alpha`` and ``beta``: (outputs, inputs)."""
+    lists = pa.list_(pa.float32())
+    return pa.table(
+        {
+            "output": pa.array(outputs, pa.string()),
+            "predicted": pa.array(predicted, pa.string()),
+            "inputs": pa.array([list(inputs)] * len(outputs), pa.list_(pa.string())),
+            "alpha": pa.array(alpha.float().cpu().tolist(), lists),
+            "beta": pa.array(beta.float().cpu().tolist(), lists),
+        }
+    )
 
 
 def check_batch(spec: RunSettings) -> None:

@@ -18,6 +18,7 @@ from attnlab.errors import UsageError
 from attnlab.families.copying.success import WITHIN
 from attnlab.lab.claims import PRESETS, Finding, Part, Preset
 from attnlab.lab.outcomes import Outcome, Runs
+from attnlab.pages.replay import Replay
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
@@ -91,6 +92,25 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Watched:
+    """A run whose attention the page shows through training: one seed of a setting, and the ``name`` it has there.
+
+    ``example``: what is watched, as a schedule's ``watch`` has it; a sentence must be one that we wrote. ``row``: which
+    one, of an experiment that has rows. ``steps``: the evaluations that are shown where the run is trained for this
+    alone; about twenty of its schedule's if none are named.
+    """
+
+    setting: Setting
+    seed: int
+    name: str
+    caption: str = ""
+    example: tuple[str, ...] = ()
+    row: str = ""
+    steps: tuple[int, ...] = ()
+    presets: tuple[Preset, ...] = ("reduced", "paper")
+
+
+@dataclass(frozen=True)
 class Record:
     """What a result keeps of its measurements: ``tables`` by name, ``seeds`` by role. Rules that read nothing else can
     be applied to a result that is written, long after its runs are gone.
@@ -127,7 +147,8 @@ class Result:
     """What an experiment found.
 
     ``summary``: a few sentences in plain words. ``tables`` and ``figures`` by file name. ``findings``: what it says
-    about claims. ``notes``: departures from the papers, and what a preset left out.
+    about claims. ``notes``: departures from the papers, and what a preset left out. ``replays``: attention of watched
+    runs through training, by file name.
     """
 
     summary: str
@@ -136,6 +157,7 @@ class Result:
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
     seeds: dict[str, list[int]] = field(default_factory=dict)
+    replays: dict[str, Replay] = field(default_factory=dict)
 
 
 def claim(id: str, reads: Sequence[str] = ()) -> Callable[[Rule], Rule]:
@@ -161,6 +183,7 @@ class Experiment:
     ``trains``: it has runs; one that has none is worked out again where its claims are checked.
     ``not_kept``: why claims cannot be decided again from its tables, where a rule reads more than these.
     ``rows``: names of the corpora it is run on one by one; none for an experiment that is run as a whole.
+    ``watched``: runs whose attention its page shows through training, under ``replay_title`` and ``replay_caption``.
     """
 
     name: ClassVar[str]
@@ -173,6 +196,9 @@ class Experiment:
     rows: ClassVar[tuple[str, ...]] = ()
     trains: ClassVar[bool] = True
     not_kept: ClassVar[str] = ""
+    watched: Sequence[Watched] = ()
+    replay_title: ClassVar[str] = "Attention through training"
+    replay_caption: ClassVar[str] = ""
 
     order: Order
     runs: Runs
@@ -244,9 +270,13 @@ class Experiment:
         """A run's line in the table ``runs``."""
         return outcome.row(self.within)
 
-    def extras(self, result: "WrittenResult") -> Sequence["Section"]:  # noqa: ARG002 (most pages have none)
-        """What its page has beside figures and tables, such as a section with a `Component`; after the first figure."""
-        return ()
+    def extras(self, result: "WrittenResult") -> Sequence["Section"]:
+        """What its page has beside figures and tables, after the first figure: here its watched runs, and in a subclass
+        any section with a `Component`.
+        """
+        from attnlab.lab.replays import replay_sections
+
+        return replay_sections(result)
 
     def page(self, folder: Path) -> "Page":
         """What the page of its results in ``folder`` says."""

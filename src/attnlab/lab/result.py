@@ -24,6 +24,7 @@ from attnlab.pages import charts
 from attnlab.runs.environment import environment
 
 RULES = "attnlab.lab.rules"
+REPLAYS = "replays"
 WRITING, LEFT_OVER = ".writing-", 3600
 """How the folder is called in which a result is being written, and after how many seconds it is a killed process's."""
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
@@ -61,6 +62,9 @@ def write_result(
             write_table(table, fresh / "tables" / f"{name}.csv")
         for name, chart in result.figures.items():
             charts.save(chart, fresh / "figures", name)
+        for name, replay in result.replays.items():
+            (fresh / REPLAYS).mkdir(exist_ok=True)
+            (fresh / REPLAYS / f"{name}.json").write_bytes(replay.to_bytes())
         document = {
             "experiment": experiment.name,
             "preset": order.preset,
@@ -71,6 +75,7 @@ def write_result(
             "seeds": result.seeds,
             "tables": sorted(result.tables),
             "figures": list(result.figures),  # in the order in which they are to be read
+            **({REPLAYS: sorted(result.replays)} if result.replays else {}),
             "versions": environment(),
             "rules": rules_of(experiment),
             "command": command,
@@ -93,8 +98,8 @@ def write_document(folder: Path, document: Mapping[str, Any]) -> None:
 
 
 def _parts(folder: Path) -> list[str]:
-    """The tables and charts that lie in a result's folder."""
-    places = (*folder.glob("tables/*.csv"), *folder.glob("figures/*.vl.json"))
+    """The tables, charts and replays in a result's folder."""
+    places = (*folder.glob("tables/*.csv"), *folder.glob("figures/*.vl.json"), *folder.glob(f"{REPLAYS}/*.json"))
     return sorted(path.relative_to(folder).as_posix() for path in places)
 
 
@@ -179,6 +184,7 @@ class Document(BaseModel):
     seeds: dict[str, list[int]]
     tables: tuple[FileName, ...]
     figures: tuple[FileName, ...]
+    replays: tuple[FileName, ...] = ()
     command: str
     training_seconds: float
     inexact_runs: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from attnlab.errors import UsageError
 from attnlab.families.copying.early_verdict import BY, IN_A_ROW, giving_up, may_give_up, shipped
 from attnlab.lab.experiment import Experiment, Order, Result
 from attnlab.lab.registry import EXPERIMENTS
+from attnlab.lab.replays import watching
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained, gave_up
 
@@ -24,7 +25,7 @@ class Planner:
 
     def plan(self, done: Mapping[str, Trained]) -> list[Job]:
         """What is to be trained, as far as ``done`` lets it be known."""
-        jobs = self.experiment.plan(self.order, done)
+        jobs = watching(self.experiment.plan(self.order, done), self.experiment, self.order)
         if not self.order.stop_hopeless:
             return jobs
         ended = {job.spec.id: job for job in self.jobs if job.spec.id in done}

@@ -1,17 +1,21 @@
 """The laboratory from Python: `run` an experiment, see how all `claims` stand."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from attnlab.errors import UsageError
 from attnlab.files import as_path
 from attnlab.lab.claims import Decision, decide
+from attnlab.lab.claims.committed import places_of_results
 from attnlab.lab.conduct import Conducted, conduct
 from attnlab.lab.experiment import Experiment, Order, check_order, chosen_rows
 from attnlab.lab.registry import find_experiment
+from attnlab.lab.replays import film_of
+from attnlab.pages.replay import CAPTION, Replay
 from attnlab.runs.engine import LocalEngine
 from attnlab.runs.environment import cores
+from attnlab.runs.loop import Trained
 from attnlab.runs.store import RunStore
 
 
@@ -53,10 +57,31 @@ def _rows(experiment: Experiment, order: Order, row: str) -> Sequence[str]:
     return rows
 
 
-def claims(results: Path | str = "results") -> list[Decision]:
-    """How every claim stands after the results in a folder.
+def replay(runs: Mapping[str, Trained], *, example: Sequence[str] = (), title: str = "", caption: str = "") -> Replay:
+    """What finished ``runs``, by name, looked at through training: a page with a slider, by its method ``save``.
+
+    Their schedule must have had ``watch``, and ``example`` is what it named.
+
+    >>> import tempfile, attnlab as al
+    >>> from attnlab import specs
+    >>> task = specs.CopyingSpec(distribution=specs.SelectionsSpec(length=4, words=6))
+    >>> spec = specs.RunSpec(task=task, model=specs.Seq2SeqSpec(hidden=16), batch=8, init_seed=0, data_seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = al.train(spec, specs.Schedule.every(5, steps=10, watch=()), al.RunStore(folder))
+    ...     shown = al.replay({"a small one": run}, title="Copying")
+    ...     shown.save(f"{folder}/copying.html").name, shown.steps
+    ('copying.html', (0, 5, 10))
+    """
+    if not isinstance(runs, Mapping) or not runs or not all(isinstance(run, Trained) for run in runs.values()):
+        raise UsageError(f"To replay takes finished runs by name, such as {{'seed 0': run}}; this is {runs!r:.60}.")
+    films = [film_of(name, run, tuple(example)) for name, run in runs.items()]
+    return Replay(title or "Attention through training", tuple(films), caption or CAPTION)
+
+
+def claims(results: Path | str | None = None) -> list[Decision]:
+    """How every claim stands after the results in a folder; None: in ``results`` and in attnlab's own.
 
     >>> len(claims("no such folder"))
     105
     """
-    return decide(as_path(results, "The folder of results"))
+    return decide(*places_of_results(None if results is None else as_path(results, "The folder of results")))

@@ -10,9 +10,10 @@ from typing import Any
 from attnlab.errors import UsageError
 from attnlab.files import read_inside
 from attnlab.lab.claims import LARGEST, PRESETS, Finding
-from attnlab.lab.result import read_result, read_table
+from attnlab.lab.result import REPLAYS, read_result, read_table
 from attnlab.pages.charts import Description
 from attnlab.pages.fit import address
+from attnlab.pages.replay import Replay, read_replay
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class WrittenResult:
     def charts(self) -> list[tuple[str, Description]]:
         """Its figures by name."""
         return [(name, _read_chart(self.folder, name)) for name in self.document["figures"]]
+
+    def replays(self) -> list[Replay]:
+        """What its watched runs looked at through training."""
+        names = [f"{REPLAYS}/{name}.json" for name in self.document.get(REPLAYS, ())]
+        return [read_replay(read_inside(self.folder, name, LARGEST), str(self.folder / name)) for name in names]
 
     def findings(self) -> list[Finding]:
         """What it says about claims."""

@@ -5,16 +5,20 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from attnlab.errors import RunFailed, StoreError, UsageError
 from attnlab.families.registry import build_problem
-from attnlab.protocols import Optimiser, Problem, Row
+from attnlab.protocols import Optimiser, Problem, Row, Watchable
 from attnlab.runs.checkpoint import TENSORS, Checkpoint, fault_in_tensors
 from attnlab.runs.environment import environment, threads
 from attnlab.runs.run import names_alike
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec, read_stored
 from attnlab.runs.store import Run, RunStore, StoreWarning
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Observer = Callable[[int, Row | None], None]
 """Called after every update and evaluation with the step and, at an evaluation, its row."""
@@ -104,7 +108,7 @@ def _finished(run: Run, spec: RunSpec, schedule: Schedule, held: bool = False) -
     rows = _by_step(measured.rows)
     try:
         last = _last_step(rows, schedule)
-        missing = _missing(rows, steps, schedule, measured.lacking)
+        missing = _missing(rows, steps, schedule, measured.lacking | _unwatched(rows, run, schedule))
     except KeyError as fault:
         raise StoreError(
             f"{run.path / 'metrics.parquet'} does not say the {fault} that the schedule asks for."
@@ -140,7 +144,9 @@ class _Training:
     def __init__(self, run: Run, spec: RunSpec, schedule: Schedule, device: str, store: RunStore) -> None:
         self.run, self.spec, self.schedule = run, spec, schedule
         status, measured = run.status(), run.measured()
-        self.rows, self.fields, self.lacking = _by_step(measured.rows), measured.fields, measured.lacking
+        self.rows, self.fields = _by_step(measured.rows), measured.fields
+        self.watched = {} if schedule.watch is None else run.watched(schedule.watch)
+        self.lacking = measured.lacking | _unwatched(self.rows, run, schedule)
         known = run.exists() and _describes(run, spec)
         run.begin(run.spec() if known else spec.model_dump(mode="json"), {**environment(device)})
         if not _describes(run, spec):
@@ -197,6 +203,9 @@ class _Training:
                 if (fields := self.problem.fields()) is not None:
                     run.write_fields(self.step, fields)  # before the row: a row that is there has its fields
                     self.fields.add(self.step)
+                if schedule.watch is not None:
+                    self.watched[self.step] = _look(self.problem, self.spec, schedule.watch)
+                    run.write_watched(self.watched, schedule.watch)
                 self.lacking.discard(self.step)
                 self.rows.setdefault(self.step, row)
                 if time.monotonic() - self.metrics_time >= METRICS_INTERVAL:
@@ -311,6 +320,20 @@ def _missing(
     wanted = [step for step in schedule.evaluations if step <= last]
     kept = _kept(rows, schedule)
     return [step for step in wanted if step not in rows or step in lacking or (step in kept and step not in stored)]
+
+
+def _unwatched(rows: Collection[int], run: Run, schedule: Schedule) -> set[int]:
+    """Steps that were measured while nobody watched the example that the schedule wants."""
+    return set() if schedule.watch is None else set(rows) - run.watched(schedule.watch).keys()
+
+
+def _look(problem: Problem, spec: RunSpec, example: tuple[str, ...]) -> "pa.Table":
+    if not isinstance(problem, Watchable):
+        raise UsageError(
+            f"A {spec.model.kind} on the task {spec.task.kind} cannot be watched; runs on copying, classifiers of "
+            "labelled texts and translators can."
+        )
+    return problem.watched(example)
 
 
 def _kept(rows: Mapping[int, Row], schedule: Schedule) -> Collection[int]:

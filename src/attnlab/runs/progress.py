@@ -4,8 +4,10 @@ Where nobody looks on, in a file or a pipe, a sweep is a line now and then.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from heapq import heapify, heappop, heappush
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -22,6 +24,8 @@ from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 
 SECONDS_BETWEEN_LINES = 30
+RECENT = 60
+"""Seconds of the past that say how fast a run is."""
 
 
 class Prospect:
@@ -60,26 +64,42 @@ class Line:
         self.job, self.began, self.prospect = job, began, Prospect(job.spec)
         self.first_step: int | None = None
         self.step, self.accuracy, self.waits = 0, "", ""
+        self.marks: deque[tuple[float, int]] = deque()
+
+    def moved(self, step: int, now: float) -> None:
+        if self.first_step is None:
+            self.first_step, self.began = step, now
+        self.step = step
+        self.marks.append((now, step))
+        while len(self.marks) > 2 and self.marks[1][0] < now - RECENT:
+            self.marks.popleft()
 
     def rate(self, now: float) -> float:
-        """Updates a second since the first news."""
-        return (self.step - (self.first_step or 0)) / max(now - self.began, 1e-9)
+        """Updates a second over the last minute; a run that is slowed down, or stands still, is seen to be."""
+        if not self.marks:
+            return 0.0
+        began, first = self.marks[0]
+        return (self.step - first) / max(now - began, 1e-9)
 
 
 class SweepDisplay:
     """Turns a sweep's events into a live table."""
 
-    def __init__(self, jobs: Sequence[Job]) -> None:
+    def __init__(self, jobs: Sequence[Job], workers: int = 1) -> None:
+        self.workers = workers
+        self.waiting = {job.label: job.schedule.steps for job in jobs}
         self.total, self.runs = sum(job.schedule.steps for job in jobs), len(jobs)
         self.ended, self.failed, self.made = 0, 0, 0
         self.lines: dict[str, Line] = {}
         self.judged = any(stop_rule(job.spec) is not None for job in jobs)
         self.began = time.monotonic()
+        self.past_updates, self.past_seconds = 0, 0.0
 
     def report(self, job: Job, event: Event) -> None:
         now = time.monotonic()
+        self.waiting.pop(job.label, None)
         if event.kind in ("finished", "failed"):
-            self.lines.pop(job.label, None)
+            self._end(self.lines.pop(job.label, None), event.step, now)
             self.ended += 1
             self.failed += event.kind == "failed"
             self.made += job.schedule.steps
@@ -87,9 +107,7 @@ class SweepDisplay:
         line = self.lines.setdefault(job.label, Line(job, now))
         line.waits = event.error if event.kind == "waits" else ""
         if event.kind == "moved":
-            if line.first_step is None:
-                line.first_step, line.began = event.step, now
-            line.step = event.step
+            line.moved(event.step, now)
             if event.row is not None:
                 if "accuracy" in event.row:
                     line.accuracy = f"{event.row['accuracy']:.3f}"
@@ -125,17 +143,37 @@ class SweepDisplay:
     def ended_runs(self) -> str:
         return f"{self.ended} of {self.runs} runs" + (f", {self.failed} failed" if self.failed else "")
 
+    def _end(self, line: Line | None, step: int, now: float) -> None:
+        if line is not None and line.marks:
+            self.past_updates += max(step, line.step) - (line.first_step or 0)
+            self.past_seconds += now - line.began
+
+    def left(self, now: float) -> float | None:
+        """Seconds until the last run ends if all go on as in the last minute: each run under way at its own pace, those
+        that wait at the mean one, on the first worker that is free. None as long as no pace is known.
+        """
+        paces = [line.rate(now) for line in self.lines.values() if line.rate(now) > 0]
+        if self.past_seconds > 0 and self.past_updates > 0 and not paces:
+            paces = [self.past_updates / self.past_seconds]
+        if not paces:
+            return None
+        mean = sum(paces) / len(paces)
+        free = [(line.job.schedule.steps - line.step) / (line.rate(now) or mean) for line in self.lines.values()]
+        free += [0.0] * (self.workers - len(free))
+        heapify(free)
+        for steps in sorted(self.waiting.values(), reverse=True):
+            heappush(free, heappop(free) + steps / mean)
+        return max(free, default=0.0)
+
     def times(self, now: float) -> str:
-        spent = now - self.began
-        left = spent * (self.total - self.reached) / self.reached if self.reached else None
-        return f"{clock(spent)} gone, at most {clock(left)} left"
+        return f"{clock(now - self.began)} gone, at most {clock(self.left(now))} left"
 
 
 class SweepLog:
     """Turns a sweep's events into lines of plain text: one every half minute at most, and whom it waits for."""
 
-    def __init__(self, jobs: Sequence[Job], screen: Console) -> None:
-        self.display, self.screen = SweepDisplay(jobs), screen
+    def __init__(self, jobs: Sequence[Job], screen: Console, workers: int = 1) -> None:
+        self.display, self.screen = SweepDisplay(jobs, workers), screen
         self.last, self.waits = self.display.began, ""
 
     def report(self, job: Job, event: Event) -> None:
@@ -196,15 +234,15 @@ def run_progress(schedule: Schedule, screen: Console | None = None, spec: RunSpe
 
 
 @contextmanager
-def watching(screen: Console) -> Iterator[Callable[[Sequence[Job]], Callable[[Job, Event], None]]]:
+def watching(screen: Console, workers: int = 1) -> Iterator[Callable[[Sequence[Job]], Callable[[Job, Event], None]]]:
     """A display for the sweeps inside the block: live where somebody looks on, else lines."""
     if not (screen.is_terminal or screen.is_jupyter):
-        yield lambda jobs: SweepLog(jobs, screen).report
+        yield lambda jobs: SweepLog(jobs, screen, workers).report
         return
     shown: list[SweepDisplay] = []  # one after another, the last of them on the screen
 
     def watch(jobs: Sequence[Job]) -> Callable[[Job, Event], None]:
-        shown.append(SweepDisplay(jobs))
+        shown.append(SweepDisplay(jobs, workers))
         return shown[-1].report
 
     def drawn() -> RenderableType:

@@ -1,5 +1,6 @@
 """One run's folder in the store, which survives being killed, damaged or copied. How it looks: store.py."""
 
+import json
 import os
 import warnings
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from attnlab.runs import checkpoint as checkpoints
 from attnlab.runs import documents, lock, tables
 from attnlab.runs.documents import ENVIRONMENT, SPEC, STATUS, TIMING
 from attnlab.runs.tables import MetricRow
-from attnlab.runs.verify import CHECKPOINTS, FIELDS, METRICS, ODD, Inspection, Layouts
+from attnlab.runs.verify import CHECKPOINTS, FIELDS, METRICS, ODD, WATCHED, Inspection, Layouts
 
 Status = Literal["running", "finished", "failed"]
 
@@ -197,6 +198,26 @@ class Run:
     def field_steps(self) -> list[int]:
         """The steps whose fields are there."""
         return tables.steps_in(self._fields)
+
+    def write_watched(self, watched: Mapping[int, pa.Table], example: Sequence[str]) -> None:
+        """What was seen of one example, by step; the same gives the same bytes."""
+        data = tables.to_parquet(tables.joined(watched), tables.owner(self.id) | {"example": json.dumps(example)})
+        with self._writing():
+            files.write_atomically(self.path / WATCHED, data)
+
+    def watched(self, example: Sequence[str]) -> dict[int, pa.Table]:
+        """The same; empty if nothing is there, or of another example, or damaged (with a StoreWarning)."""
+        if not files.is_there(self.path / WATCHED):
+            return {}
+        try:
+            table, marks = tables.read_table(self.path / WATCHED, self.id)
+            if marks.get("example") == json.dumps(example):
+                return tables.by_step(table)
+        except ForeignFile:
+            raise
+        except StoreError as fault:
+            _warn(fault, "what was watched is read again when the run is trained again")
+        return {}
 
     # --- checkpoints
 

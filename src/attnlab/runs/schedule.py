@@ -82,6 +82,8 @@ class Schedule(Record):
     can cost. ``keep``: keep the weights of every evaluation, or those of the ``best`` one (the first of highest
     accuracy), not only of the last two checkpoints. ``give_up``: a stop rule that may end the run earlier, a family's
     record such as `attnlab.families.copying.early_verdict.EarlyVerdict` or ``module:Class`` of the user's own.
+    ``watch``: keep attention and lexical probe of one example at every evaluation, to show how they grow: ``()`` takes
+    one that a synthetic task draws; elsewhere it is a text and its class, or a sentence and its translation.
 
     >>> Schedule.every(10, steps=25).evaluations
     (0, 10, 20, 25)
@@ -93,6 +95,7 @@ class Schedule(Record):
     checkpoint_every: Count = 100
     keep: Keep = False
     give_up: Annotated[StopRule | None, PlainValidator(read_rule)] = None
+    watch: tuple[str, ...] | None = None
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

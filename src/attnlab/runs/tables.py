@@ -97,6 +97,27 @@ def table_to_rows(table: pa.Table) -> list[MetricRow]:
     return [{name: value for name, value in row.items() if value is not None} for row in table.to_pylist()]
 
 
+def joined(watched: Mapping[int, pa.Table]) -> pa.Table:
+    """Tables of several steps as one, with the column ``step``, in order of steps."""
+    parts = [
+        table.add_column(0, "step", pa.array([step] * len(table), pa.int64()))
+        for step, table in sorted(watched.items())
+    ]
+    return pa.concat_tables(parts)
+
+
+def by_step(table: pa.Table) -> dict[int, pa.Table]:
+    """The tables that `joined` was given."""
+    if "step" not in table.column_names or not pa.types.is_int64(table.schema.field("step").type):
+        raise StoreError("a table of what was watched has a column of steps")
+    steps = table["step"].to_pylist()
+    rest = table.drop_columns(["step"])
+    rows: dict[int, list[int]] = {}
+    for row, step in enumerate(steps):
+        rows.setdefault(step, []).append(row)
+    return {step: rest.take(places).combine_chunks() for step, places in rows.items()}
+
+
 def are_rows(rows: object) -> bool:
     """Whether these are metric rows: a step in each, every one once, and numbers beside it."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) and is_step(row.get("step")) for row in rows):

@@ -21,8 +21,8 @@ Fault = tuple[Path, str]
 Layouts = dict[str, tuple[dict[str, Tensor], dict[str, Tensor]] | None]
 """By kind of run, or one run's id: the network's tensors and the trained ones, by name; None where there is none."""
 
-METRICS, CHECKPOINTS, FIELDS = "metrics.parquet", "checkpoints", "fields"
-CONTENTS = "|".join(map(re.escape, (SPEC, ENVIRONMENT, STATUS, TIMING, METRICS, CHECKPOINTS, FIELDS)))
+METRICS, CHECKPOINTS, FIELDS, WATCHED = "metrics.parquet", "checkpoints", "fields", "watched.parquet"
+CONTENTS = "|".join(map(re.escape, (SPEC, ENVIRONMENT, STATUS, TIMING, METRICS, CHECKPOINTS, FIELDS, WATCHED)))
 CHECKPOINT = "|".join(map(re.escape, (checkpoints.TENSORS, checkpoints.RECORD, checkpoints.MANIFEST)))
 STEP = "(0|[1-9][0-9]*)"
 """Names in a run's folder, in a checkpoint's, and in those of all checkpoints and fields."""
@@ -51,6 +51,7 @@ class Inspection:
         self._guarded(folder / CHECKPOINTS, self._checkpoints)
         self._guarded(folder / METRICS, self._metrics)
         self._guarded(folder / FIELDS, self._fields)
+        self._guarded(folder / WATCHED, self._watched)
         self._guarded(folder, partial(self._strange, folder, CONTENTS))
         with suppress(StoreError):  # named already
             self._status()
@@ -165,6 +166,10 @@ class Inspection:
         for step in sorted(self.fielded - set(steps)):
             path = folder / f"{step}.parquet"
             self._fault(path, f"{path} is missing; training the run again measures it again.")
+
+    def _watched(self) -> None:
+        if files.is_there(self.folder / WATCHED):
+            tables.by_step(tables.read_table(self.folder / WATCHED, self.run)[0])
 
     def _status(self) -> None:
         """Read again, after all else: a run that goes on meanwhile says so before it drops anything."""

@@ -4,10 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
-from attnlab.experiments.copying.experiment import PERMUTATIONS, SELECTIONS, figures
+from attnlab.experiments.copying.experiment import PERMUTATIONS, SELECTIONS, Copying, figures
 from attnlab.families.copying.success import LEARNED, WITHIN
 from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned_steps
+from attnlab.lab.replays import film_of
 from attnlab.pages.page import Section
+from attnlab.pages.replay import Replay
+from attnlab.pages.replay_component import replay_component
 
 EARLY = 30
 """The step at which the story looks at what is known before attention is there."""
@@ -63,6 +66,7 @@ def story_of(runs: Runs) -> Story:
             "How often the right input position is the largest: of the lexical probe (the chance of the right output "
             "word if attention looked at that position alone) and of attention itself.",
         ),
+        *_moving(easy, hard),
         Section("Every run", [], None, "", [_row(outcome) for outcome in runs.all()]),
         Section(
             "Go on from here",
@@ -74,6 +78,21 @@ def story_of(runs: Runs) -> Story:
         ),
     ]
     return Story("A task that is easier to express can be harder to learn", lead, sections)
+
+
+def _moving(easy: Sequence[Outcome], hard: Sequence[Outcome]) -> list[Section]:
+    """A run that learns beside one that does not, and one on the hard sequences that does, as far as there are such."""
+    kinds = ((SELECTIONS, easy, True), (PERMUTATIONS, hard, False), (PERMUTATIONS, hard, True))
+    films = []
+    for setting, group, learns in kinds:
+        fitting = [one for one in group if (one.step is not None) == learns and one.run.run is not None]
+        for one in fitting[:1]:
+            what = f"{setting.name}, seed {one.seed}: {'learns' if learns else 'does not learn'}"
+            films.append(film_of(what, one.run))
+    if not films:
+        return []
+    how = "Press play, or move the slider: where attention looks, and what the lexical probe knows, update by update."
+    return [Section("Watch it", [how], component=replay_component(Replay("", tuple(films), Copying.replay_caption)))]
 
 
 def _count(group: Sequence[Outcome]) -> str:

@@ -16,7 +16,7 @@ from attnlab.families.copying.success import EVERY, WITHIN, first_learned
 from attnlab.families.copying.task import random_permutation
 from attnlab.lab.claims import Part
 from attnlab.lab.copying import TO_THE_END, network_on
-from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, by_preset, claim
+from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, Watched, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs, learned_steps, median, rate_row, rates_in_words, steps_row
 from attnlab.lab.rules import all_of, higher, missing, more_often, often_fails
 from attnlab.pages.charts import accuracy_curves, continued_curves, pointing_curves
@@ -61,6 +61,11 @@ COMPARED_AT = 190
 """Where the blog's figure shows failing runs at an accuracy of 0.60 to 0.70."""
 
 
+EARLY = (0, 10, 20, 30, 40, 50, 60, 70, 80, 100, 120, 140, 160, 180, 200)
+ON = (*EARLY, 240, 280, 320, 360, 400, 440, 500)
+"""Evaluations at which the page shows attention."""
+
+
 class Copying(Experiment):
     """Figure 2 left, and the slides' settings."""
 
@@ -70,6 +75,24 @@ class Copying(Experiment):
     settings = (PERMUTATIONS, SELECTIONS, SUBSTITUTED, INDEPENDENT, RELEASED_PERMUTATIONS, RELEASED_SELECTIONS)
     recalls = True
     may_stop = True
+    watched = (
+        Watched(SELECTIONS, 0, "40 of 60 words: learns", "The probe finds each copy; attention follows.", steps=EARLY),
+        Watched(PERMUTATIONS, 0, "all 40 words: learns", "The same, a little later.", steps=EARLY),
+        Watched(
+            PERMUTATIONS,
+            1,
+            "all 40 words, another start: looks away",
+            "Not learned after 200 updates. After 400 it copies nearly every word, though it never attends to it: both "
+            "have a hole where the word is.",
+            steps=ON,
+        ),
+    )
+    replay_title = "Attention through training"
+    replay_caption = (
+        "One sequence that the runs were not trained on. Rows are output words down, columns input words, "
+        "so the right places are the diagonal. Darker: more attention; a dot: a row's largest. Lexical probe: the "
+        "chance of the right output word if attention looked at that input word alone, divided by its sum."
+    )
 
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
         """At ``paper`` a run that has not learned goes on."""

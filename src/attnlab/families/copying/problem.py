@@ -1,11 +1,13 @@
 """Sequence-to-sequence runs brought to life."""
 
+import pyarrow as pa
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from attnlab.data.batch import PairBatch, PairTask
-from attnlab.families.base import BaseProblem
+from attnlab.errors import UsageError
+from attnlab.families.base import BaseProblem, watched_table
 from attnlab.families.copying.metrics import pair_metrics
 from attnlab.families.copying.remedies import before_update, begin, make_alignment_loss, task_at
 from attnlab.families.copying.spec import CopyingSpec, OffPositionSpec, OwnTaskSpec, Seq2SeqSpec
@@ -51,6 +53,23 @@ class PairProblem(BaseProblem):
         batch = self._batch(self.task, self.spec.evaluation_batch, "evaluation", step)
         self.model.eval()
         return pair_metrics(self.model(batch.source, batch.previous, targets=batch.target), batch)
+
+    @torch.no_grad()
+    def watched(self, example: tuple[str, ...]) -> pa.Table:
+        """Of one sequence, the same for all runs on a task; numbers are words."""
+        if example:
+            raise UsageError("A run on copying draws the sequence that is watched by itself; watch=() is right.")
+        batch = self.task.batch(1, numpy_generator(0, "watched", 0)).to(self.device)
+        self.model.eval()
+        prediction = self.model(batch.source, batch.previous, targets=batch.target)
+        source, target, said = (
+            [self._name(word) for word in words[0].tolist()]
+            for words in (batch.source, batch.target, prediction.log_probabilities.argmax(-1))
+        )
+        return watched_table(source, target, said, prediction.alpha[0], prediction.lexical[0].exp())
+
+    def _name(self, word: int) -> str:
+        return "end" if word == self.task.vocabulary - 1 else str(word + 1)
 
     def _batch(self, task: PairTask, count: int, purpose: str, step: int) -> PairBatch:
         return task.batch(count, numpy_generator(self.spec.data_seed, purpose, step)).to(self.device)

@@ -10,8 +10,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from attnlab.data.batch import Bags, padded
+from attnlab.data.corpora import KNOWN
 from attnlab.data.labelled_text import Corpus
-from attnlab.families.base import BaseProblem
+from attnlab.data.tokens import TokenRule
+from attnlab.errors import UsageError
+from attnlab.families.base import BaseProblem, watched_table
 from attnlab.families.passes import rows_of_step, sample
 from attnlab.families.texts.deception import Twin, make_deception
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxySpec
@@ -113,6 +116,26 @@ class ClassifierProblem(TextProblem):
             del columns["alpha"]  # 1/L everywhere
         self._fields = pa.table({name: pa.chunked_array(parts) for name, parts in columns.items()})
         return row
+
+    def watched(self, example: tuple[str, ...]) -> pa.Table:
+        """Of a text and the class that beta is about; one output word, the class."""
+        if len(example) != 2 or example[1] not in self.corpus.classes:
+            named = ", ".join(repr(name[:40]) for name in self.corpus.classes[:20])
+            raise UsageError(
+                f"To watch a classifier takes a text and one of its classes, {named}; not {example!r:.80}."
+            )
+        assert isinstance(self.spec.task, LabelledTextSpec)
+        rule = KNOWN[self.spec.task.corpus].rule if self.spec.task.file is None else TokenRule()
+        words = rule.words(example[0])
+        if not words:
+            raise UsageError("The text to watch has no word: none of its characters is a letter or a digit.")
+        ids = {word: number for number, word in enumerate(self.corpus.words)}
+        label = self.corpus.classes.index(example[1])
+        numbers, offsets = torch.tensor([ids.get(word, 0) for word in words]), torch.tensor([0, len(words)])
+        fields = text_fields(self.model, Bags(numbers, offsets, torch.tensor([label])))
+        alpha, gamma = (torch.from_numpy(np.asarray(field.row(0)))[None] for field in (fields.alpha, fields.gamma))
+        said = self.corpus.classes[int(fields.log_probabilities[0].argmax())]
+        return watched_table(words, [example[1]], [said], alpha, gamma.sigmoid())
 
     def fields(self) -> pa.Table | None:
         """A row for each text of both splits: ``split``, ``alpha`` (not of uniform attention) and ``gamma``."""

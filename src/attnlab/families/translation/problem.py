@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from attnlab.data.bitext import Bitext, PieceSplit
+from attnlab.data.bitext import Bitext, PieceSplit, piece_side
 from attnlab.data.piece_batches import Rows, marked, pair_batch
-from attnlab.families.base import BaseProblem
+from attnlab.data.pieces import BEGIN, END
+from attnlab.errors import UsageError
+from attnlab.families.base import BaseProblem, watched_table
 from attnlab.families.passes import rows_of_step, sample
 from attnlab.families.translation.deception import PairTwin, PairTwinSpec
 from attnlab.families.translation.spec import TranslationProxySpec, TranslatorSpec
@@ -124,6 +126,23 @@ class TranslatorProblem(TranslationProblem):
                 columns.setdefault(name, []).append(values)
         self._fields = pa.table({name: pa.chunked_array(parts) for name, parts in columns.items()})
         return row
+
+    def watched(self, example: tuple[str, ...]) -> pa.Table:
+        """Of a sentence and its translation, in pieces; the words before each output word are given."""
+        if len(example) != 2:
+            raise UsageError(f"To watch a translator takes a sentence and its translation, not {example!r:.80}.")
+        pieces = self.bitext.pieces
+        source, target = (piece_side(pieces, [text]) for text in example)
+        if not len(source.values) or not len(target.values):
+            raise UsageError("The sentence to watch, or its translation, has no word.")
+        fields = translation_fields(self.model, PieceSplit(source, target, np.zeros(1, np.int64)))
+        shape = len(target.values) + 1, len(source.values) + 2
+        alpha, beta = (torch.from_numpy(field.values).reshape(shape) for field in (fields.alpha, fields.log_beta))
+        inputs, outputs, said = (
+            [pieces.names[one] for one in ids]
+            for ids in ((BEGIN, *source.values), (*target.values, END), fields.predicted.tolist())
+        )
+        return watched_table([*inputs, pieces.names[END]], outputs, said, alpha, beta.exp())
 
 
 class TranslationProxyProblem(TranslationProblem):

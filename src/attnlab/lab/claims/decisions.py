@@ -150,8 +150,9 @@ class _Result:
 _Evidence: TypeAlias = dict[str, dict[Preset, dict[str, tuple[Part, ...]]]]
 
 
-def decide(results_root: Path) -> list[Decision]:
-    """How every claim stands after the results in ``<root>/<experiment>/<preset>[/<row>]/result.json``.
+def decide(results_root: Path, *others: Path) -> list[Decision]:
+    """How every claim stands after the results in ``<root>/<experiment>/<preset>[/<row>]/result.json``; in ``others``
+    as far as no folder before them has a result in the same place.
 
     Each row of an experiment counts at its strongest preset (paper, then reduced, then quick), and quick ones count
     only where nothing stronger speaks. Where rows speak about a claim they decide it, and the experiment's own
@@ -159,7 +160,7 @@ def decide(results_root: Path) -> list[Decision]:
     decides nothing.
     """
     names = dict.fromkeys(name for claim in load_claims() for name in claim.experiments)
-    evidence = {name: _read_experiment(results_root / name) for name in names}
+    evidence = {name: _joined([_read_experiment(root / name) for root in (results_root, *others)]) for name in names}
     return [_decide_claim(claim, evidence) for claim in load_claims()]
 
 
@@ -230,6 +231,15 @@ def _read_experiment(folder: Path) -> _Evidence:
                 findings = _read_result(path, folder.name, preset)
                 evidence.setdefault(row, {})[preset] = {f.claim: _named(row, f.parts) for f in findings}
     return evidence
+
+
+def _joined(found: Sequence[_Evidence]) -> _Evidence:
+    """What is there first counts."""
+    joined: _Evidence = {}
+    for evidence in reversed(found):
+        for row, presets in evidence.items():
+            joined.setdefault(row, {}).update(presets)
+    return joined
 
 
 def _named(row: str, parts: tuple[Part, ...]) -> tuple[Part, ...]:

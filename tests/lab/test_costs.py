@@ -1,0 +1,74 @@
+"""What a plan says it will cost: as a result took, else timed in a moment."""
+
+import json
+
+import pytest
+from tests.lab.test_conduct import Small, spec_of
+
+from attnlab.lab import costs
+from attnlab.lab.costs import TIMED_HERE, estimate
+from attnlab.lab.experiment import Order
+from attnlab.runs.engine import Job
+from attnlab.runs.schedule import Schedule
+from attnlab.runs.store import RunStore
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path / "runs")
+
+
+def result(folder, seconds, preset="quick", **more):
+    place = folder / "small" / preset
+    place.mkdir(parents=True)
+    (place / "result.json").write_text(json.dumps({"training_seconds": seconds, **more}))
+
+
+class Named(Small):
+    name = "small"
+
+    def at_most(self, order, done):
+        return [Job(f"{seed}", spec_of(seed), Schedule.every(5, steps=20)) for seed in range(2)]
+
+    plan = at_most
+
+
+def test_updates_cost_what_they_cost_in_the_result(store, tmp_path):
+    result(tmp_path, 36.0)
+    told = estimate(Named(), Order("quick"), store, None, [tmp_path / "nowhere", tmp_path])
+    assert (told.updates, told.cpu_hours, told.source) == (40, pytest.approx(0.01), "as the result at quick took")
+    assert told.bytes > 0
+
+
+def test_runs_that_the_result_did_not_train_are_not_counted_in_it(store, tmp_path):
+    result(tmp_path, 36.0, recalled_runs={"other/paper": [spec_of(1).id]})
+    assert estimate(Named(), Order("quick"), store, None, [tmp_path]).cpu_hours == pytest.approx(0.02)
+
+
+def test_a_damaged_result_or_one_without_training_is_passed_over(store, tmp_path):
+    result(tmp_path / "a", 0.0)
+    (tmp_path / "b" / "small" / "quick").mkdir(parents=True)
+    (tmp_path / "b" / "small" / "quick" / "result.json").write_text("{")
+    assert estimate(Named(), Order("quick"), store, None, [tmp_path / "a", tmp_path / "b"]).source == TIMED_HERE
+
+
+def test_timing_stops_with_its_budget(store, monkeypatch):
+    class Many(Named):
+        def at_most(self, order, done):
+            return [Job(f"{n}", spec_of(0, rate=1e-3 * (n + 1)), Schedule.every(5, steps=20)) for n in range(50)]
+
+        plan = at_most
+
+    asked = []
+
+    def timed(job):
+        asked.append(job)
+        return costs.Cost(1.0, 0.0, 8)
+
+    clock = iter(range(10**6))
+    monkeypatch.setattr(costs, "_timed", timed)
+    monkeypatch.setattr(costs.time, "monotonic", lambda: 0.6 * next(clock))
+    told = estimate(Many(), Order("quick"), store)
+    assert 1 <= len(asked) <= 3
+    assert told.cpu_hours == pytest.approx(50 * 20 / 3600)
+    assert told.bytes == 50 * 2 * 8
