@@ -39,6 +39,7 @@ USES: dict[str, list[Use]] = {
     "run": [{"name": "copying", "seeds": "1", "store": "runs", "out": "made", "jobs": "1"}],
     "report": [{"names": "gated-toy", "results": "results"}, {"names": "copying", "results": "results"}],
     "watch": [{"name": "copying", "results": "results", "store": "runs", "jobs": "1"}],
+    "site": [{"results": "results", "out": "made"}],
     "claims": [{"results": "results", "as_json": ""}, {"results": "results"}],
     "data": [{"data": "data", "as_json": ""}, {"data": "data"}],
     "data show": [{"corpus": "texts.csv", "as_json": ""}, {"corpus": "texts.jsonl"}],
