@@ -88,7 +88,11 @@ class Setting:
 
     def job(self, seed: int, preset: Preset) -> Job:
         """One of its runs."""
-        return Job(f"{self.name}, seed {seed}", self.spec(seed), self.schedule_at(preset))
+        return Job(self.label(seed), self.spec(seed), self.schedule_at(preset))
+
+    def label(self, seed: int) -> str:
+        """The name of one of its runs."""
+        return f"{self.name}, seed {seed}"
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,11 @@ class Watched:
     row: str = ""
     steps: tuple[int, ...] = ()
     presets: tuple[Preset, ...] = ("reduced", "paper")
+
+    @property
+    def label(self) -> str:
+        """Of its job."""
+        return self.setting.label(self.seed)
 
 
 @dataclass(frozen=True)

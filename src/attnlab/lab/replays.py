@@ -6,6 +6,7 @@ the same to a result that was written before, from runs that are trained for it 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,9 +41,9 @@ another order, and late in training one word of two thousand may come out otherw
 
 def watching(jobs: Sequence[Job], experiment: Experiment, order: Order) -> list[Job]:
     """The jobs, those of watched runs with a schedule that watches."""
-    examples = {one.setting.spec(one.seed).id: one.example for one in chosen(experiment, order.preset, order.row)}
+    examples = {one.label: one.example for one in chosen(experiment, order.preset, order.row)}
     return [
-        replace(job, schedule=watched_schedule(job.schedule, examples[job.spec.id])) if job.spec.id in examples else job
+        replace(job, schedule=watched_schedule(job.schedule, examples[job.label])) if job.spec.id in examples else job
         for job in jobs
     ]
 
@@ -61,7 +62,9 @@ def replay_of(experiment: Experiment, order: Order, done: Mapping[str, Trained])
     """The films of watched runs that are there; None of none. Runs that were recalled have nothing to show."""
     films = []
     for one in chosen(experiment, order.preset, order.row):
-        run = done.get(one.setting.spec(one.seed).id)
+        run = None
+        with suppress(UsageError):  # its corpus is not there, so it was not run
+            run = done.get(one.setting.spec(one.seed).id)
         if run is not None and run.run is not None:
             films.append(film_of(one.name, run, one.example, one.caption))
     return Replay(experiment.replay_title, tuple(films), experiment.replay_caption) if films else None

@@ -22,7 +22,7 @@ from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
 from attnlab.families.translation.pieces import task_of
 from attnlab.families.translation.spec import TranslatorSpec
 from attnlab.lab.claims import Part, Preset
-from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
+from attnlab.lab.experiment import Experiment, Figures, Setting, Table, Watched, by_preset, claim
 from attnlab.lab.outcomes import Runs, mean, median
 from attnlab.lab.rules import above, low_high, none_of
 from attnlab.pages.charts import metric_curves, seed_curves
@@ -101,6 +101,10 @@ POSITIONS = {COPIED.name: SYMBOLS, PERMUTED.name: SYMBOLS, KEYWORD.name: 40, GAT
 """Those of an input, where all inputs have as many."""
 
 
+SENTENCE = ("The plot is dull, but the acting is brilliant and the ending made me smile.", "positive")
+"""Ours: no corpus text is shown."""
+
+
 def is_there(setting: Setting) -> bool:
     """Whether the files of the setting's corpus, if it has one, are in the data folder."""
     try:
@@ -118,6 +122,11 @@ class KnowledgeFirst(Experiment):
     name = "knowledge-first"
     title = "What is learned first, words or attention?"
     source = "P3 1, 3; blog"
+    watched = (Watched(TEXTS, 0, "SST, seed 0, on a sentence that we wrote", example=SENTENCE),)
+    replay_caption = (
+        "Orange: attention. Blue: attended to alone, the word would speak for the class; grey: against it. The darker, "
+        "the more."
+    )
     settings = (*FOLLOWED, FROZEN)
 
     def settings_at(self, preset: Preset) -> list[Setting]:

@@ -23,10 +23,11 @@ from attnlab.families.translation.pieces import sentence_pairs
 from attnlab.families.translation.reading import stored_field, stored_words
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import Part
-from attnlab.lab.experiment import Experiment, Figures, Table, by_preset, claim
+from attnlab.lab.experiment import Experiment, Figures, Table, Watched, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs, median
 from attnlab.lab.rules import above, low_high, missing
 from attnlab.pages.charts import COLOURS, metric_curves
+from attnlab.pages.replay import CAPTION
 from attnlab.runs.schedule import Schedule
 from attnlab.stats.bootstrap import Floats, bootstrap_interval
 from attnlab.theory.ngrams import NGrams
@@ -100,6 +101,10 @@ def difference(later: int | None, earlier: int | None) -> int | None:
     return None if later is None or earlier is None else later - earlier
 
 
+SENTENCE = ("A small dog sleeps under the old table.", "Ein kleiner Hund schläft unter dem alten Tisch.")
+"""Ours: no corpus text is shown."""
+
+
 class Stages(Experiment):
     """Language, words, order: which comes first in a translator."""
 
@@ -107,6 +112,8 @@ class Stages(Experiment):
     title = "Stages of translation training: language, words, order"
     source = "ours, after P3 1 and Voita et al. 2021"
     settings = (TRANSLATOR,)
+    watched = (Watched(TRANSLATOR, 0, "Multi30k, seed 0, on a sentence that we wrote", example=SENTENCE),)
+    replay_caption = CAPTION
     decides_at = ("reduced", "paper")
 
     def measure(self, runs: Runs) -> None:

@@ -1,14 +1,15 @@
-"""The page over all corpora of an experiment on labelled texts, made from the results of its rows on disk."""
+"""Experiments with a row for each corpus: the page over all corpora, made from the results of the rows on disk."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from attnlab.errors import UsageError
-from attnlab.experiments.texts.corpora import TextExperiment
 from attnlab.lab.claims import OF_OURS, Part, claim, outcome_of
 from attnlab.lab.claims.words import told_earlier
+from attnlab.lab.experiment import Experiment
 from attnlab.lab.headings import headed
 from attnlab.lab.page import badge, decisions, figures, folded_table, how_it_was_run, tally_badges
 from attnlab.lab.paper_figure import PageWords, page_words
@@ -16,11 +17,34 @@ from attnlab.lab.written import WrittenResult, strongest
 from attnlab.pages.charts import dot_rows
 from attnlab.pages.page import Badge, Page, Section, Top
 
-DOTS = "Dots with their 95 % intervals over texts, hollow where the runs were reduced; ticks: chance."
+DOTS = "Dots are hollow where the runs were reduced; ticks: chance."
+INTERVALS = " Lines: 95 % intervals over texts."
 AUTHORS = " Diamonds: the authors' own figures, where they are known."
 
 
-def page_of_rows(experiment: TextExperiment, folder: Path) -> Page:
+class RowsExperiment(Experiment):
+    """An experiment that is run corpus by corpus, and reported over all of them.
+
+    ``lead``: the sentence below the page's title; ``main``: the table that is shown over all corpora; ``columns``:
+    those of its columns that are, and their headings (none: all); ``shown``: the tables for each corpus;
+    ``answers_with``: the rows without which it gives no answer (none: all); ``dots``: what the picture over all corpora
+    compares: by label a column of ``dots_table``, or the values of a line of it.
+    """
+
+    lead: ClassVar[str] = ""
+    main: ClassVar[str] = ""
+    columns: ClassVar[Mapping[str, str]] = {}
+    shown: ClassVar[tuple[str, ...]] = ()
+    answers_with: ClassVar[tuple[str, ...]] = ()
+    dots: ClassVar[Mapping[str, str | Mapping[str, str]]] = {}
+    dots_table: ClassVar[str] = ""
+    dots_title: ClassVar[str] = ""
+
+    def page(self, folder: Path) -> Page:
+        return page_of_rows(self, folder) if self.rows else super().page(folder)
+
+
+def page_of_rows(experiment: RowsExperiment, folder: Path) -> Page:
     """What the page of the results in the experiment's ``folder`` says."""
     results = strongest(folder, experiment.rows)
     if not results:
@@ -47,16 +71,17 @@ def page_of_rows(experiment: TextExperiment, folder: Path) -> Page:
     )
 
 
-def _first(experiment: TextExperiment, results: Sequence[WrittenResult]) -> Section | None:
+def _first(experiment: RowsExperiment, results: Sequence[WrittenResult]) -> Section | None:
     """All corpora in one picture: a row for each, dots for what the experiment compares."""
     points = [point for result in results for point in dots(experiment, result)]
     if not points:
         return None
-    known = AUTHORS if any(point["authors"] is not None for point in points) else ""
-    return Section(experiment.dots_title, chart=dot_rows(points, title=experiment.dots_title), caption=DOTS + known)
+    caption = DOTS + (INTERVALS if any(point["low"] is not None for point in points) else "")
+    caption += AUTHORS if any(point["authors"] is not None for point in points) else ""
+    return Section(experiment.dots_title, chart=dot_rows(points, title=experiment.dots_title), caption=caption)
 
 
-def dots(experiment: TextExperiment, result: WrittenResult) -> list[dict[str, Any]]:
+def dots(experiment: RowsExperiment, result: WrittenResult) -> list[dict[str, Any]]:
     """What one corpus has in the picture of all: a point for each label of ``dots``, from its table."""
     points = []
     for label, where in experiment.dots.items():
@@ -78,9 +103,10 @@ def dots(experiment: TextExperiment, result: WrittenResult) -> list[dict[str, An
 
 def _number(text: str | None) -> float | None:
     try:
-        return float(text) if text else None
+        number = float(text) if text else None
     except ValueError:
         return None
+    return number if number is None or isfinite(number) else None
 
 
 def _verdicts(results: Sequence[WrittenResult], parts: Mapping[tuple[str, str], Sequence[Part]]) -> list[Section]:
