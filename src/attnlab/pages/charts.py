@@ -189,13 +189,12 @@ def continued_curves(data: Rows, title: str) -> alt.FacetChart:
 # --- dots and cells
 
 
-def not_learned(first: float, last: float, words: str) -> alt.LayerChart:
+def not_learned(first: float, last: float, words: str) -> alt.LayerChart | alt.FacetChart:
     """A band of the y axis for runs that did not learn, with its ``words``: they have no step of success."""
     band = alt.Chart(inline([{"first": first, "last": last, "words": words}]))
     area = band.mark_rect(opacity=0.15, color=COLOURS[0]).encode(y="first:Q", y2="last:Q")
     text = band.mark_text(align="left", baseline="bottom", dy=-3, fontSize=12, color=INK)
-    both: alt.LayerChart = alt.layer(area, text.encode(x=alt.value(4), y="last:Q", text="words:N"))
-    return both
+    return alt.layer(area, text.encode(x=alt.value(4), y="last:Q", text="words:N"))
 
 
 def seed_dots(data: Rows, *, x: alt.X, colour: str, title: str, height: int, order: Sequence[str]) -> Any:
