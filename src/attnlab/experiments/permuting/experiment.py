@@ -273,7 +273,7 @@ def distance_figure(runs: Table, updates: int) -> alt.TopLevelMixin:
         tooltip=["order:N", "seed:N", "learned:N", rounded("distance", ".1f")],
     )
     band = not_learned(updates + EVERY / 2, updates + 5 * EVERY, f"not learned within {updates} updates")
-    return headed(alt.layer(band, dots), "Distance from the identity and learning", width=420, height=260)
+    return headed(band + dots, "Distance from the identity and learning", width=420, height=260)
 
 
 def position_figure(table: Table) -> alt.TopLevelMixin:
