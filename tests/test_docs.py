@@ -48,6 +48,11 @@ def anchors(text):
 # --- length
 
 
+def by_hand(path):
+    """A page without what `make readme` writes into it from results."""
+    return re.sub(r"<!-- (tally|forecast) -->.*?<!-- end -->", "", text_of(path), flags=re.DOTALL)
+
+
 def test_all_of_it_can_be_read_in_an_afternoon():
     most = 30_000 + 600 * len(NEWER) + 400 * (len(EXPERIMENTS) - FIRST)
     assert sum(len(text_of(path).split()) for path in WRITTEN) <= most
@@ -59,8 +64,8 @@ def test_pages_beside_the_experiments_leave_room_for_them():
         ROOT / "CONTRIBUTING.md",
         *(page for page in PAGES if page.relative_to(DOCS).as_posix() not in NEWER),
     ]
-    translator = 300  # its section of models.md, the network of translation
-    assert sum(len(text_of(path).split()) for path in others) <= 12_500 + translator
+    newer = 300 + 130 + 150  # translation's network in models.md, watching a run in runs.md, cards on the first page
+    assert sum(len(by_hand(path).split()) for path in others) <= 12_500 + newer
 
 
 @pytest.mark.parametrize("name", NEWER)
@@ -70,8 +75,7 @@ def test_newer_pages_are_short(name):
 
 @pytest.mark.parametrize(("page", "most"), [("README.md", 700), ("docs/architecture.md", 1400)])
 def test_pages_that_everybody_reads_are_short(page, most):
-    written = re.sub(r"<!-- (tally|forecast) -->.*?<!-- end -->", "", text_of(ROOT / page), flags=re.DOTALL)
-    assert len(written.split()) <= most
+    assert len(by_hand(ROOT / page).split()) <= most
 
 
 # --- experiments

@@ -340,7 +340,8 @@ def test_nothing_is_read_through_links_that_leave_the_folder_nor_without_bounds(
     else:
         with place.open("wb") as file:
             file.truncate(65_000_000)
-    said = "no result to report on" if (name, made) == ("result.json", "folder") else f"{re.escape(name)} .*{sentence}"
+    lost = (name, made) == ("result.json", "folder")
+    said = "has tables of a result but no file" if lost else f"{re.escape(name)} .*{sentence}"
     with pytest.raises(UsageError, match=said):
         COPYING.report(tmp_path / "copying")
 

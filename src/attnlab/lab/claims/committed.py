@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import attnlab
-
-PACKAGE = Path(attnlab.__file__).parent
+PACKAGE = Path(__file__).parents[2]
 
 
 def committed() -> Path | None:
