@@ -39,8 +39,8 @@ venv: .venv/.installed  ## create .venv with attnlab and what its developers nee
 demo: venv  ## train a learnable and a hard copying task, tell the story, write a report (4 minutes)
 	$(BIN)/attnlab demo
 
-test: venv  ## run the tests; lists each one left out and what brings it back
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
+test: venv  ## run the tests; lists the longest, and each one left out with what brings it back
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --durations=25 --durations-min=3
 
 test-more: venv .venv/.cluster-installed  ## run what must also pass before a change lands and takes longer (at most 25 minutes)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m more

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from tests.browser.opening import DRAWN, FLAGS, RESULTS, Seen, find_chromium
+from tests.browser.opening import DRAWN, FLAGS, RESULTS, Seen, need_chromium
 
 from attnlab.lab.site import build_site
 
@@ -16,12 +16,7 @@ from attnlab.lab.site import build_site
 @pytest.fixture(scope="session")
 def browser():
     """Chromium; where there is none its tests are left out and listed, but on CI they fail."""
-    place = find_chromium()
-    if place is None:
-        said = "install Debian's package chromium, or name a Chromium in ATTNLAB_CHROMIUM"
-        if os.environ.get("CI"):
-            pytest.fail(f"No Chromium was found: {said}.")
-        pytest.skip(said)
+    place = need_chromium()
     playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
     with playwright.sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=place, args=FLAGS)

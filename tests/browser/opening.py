@@ -5,6 +5,8 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from attnlab.lab.registry import EXPERIMENTS
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -25,6 +27,16 @@ WITH_PAGES = [name for name in EXPERIMENTS if (RESULTS / name).is_dir()]
 def find_chromium():
     """Where Chromium is, or None."""
     return os.environ.get("ATTNLAB_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def need_chromium():
+    """Where Chromium is; where there is none a test is left out and listed, but on CI it fails."""
+    if (place := find_chromium()) is None:
+        said = "install Debian's package chromium, or name a Chromium in ATTNLAB_CHROMIUM"
+        if os.environ.get("CI"):
+            pytest.fail(f"No Chromium was found: {said}.")
+        pytest.skip(said)
+    return place
 
 
 @dataclass

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from tests.campaign.playing import LEAST, SIZES, played
+from tests.campaign.playing import LEAST, SIZES, Ground, ground, played
 
 parser = argparse.ArgumentParser(prog="python -m tests.campaign", description="Hostile inputs, damage and kills.")
 parser.add_argument("--seed", default=os.environ.get("ATTNLAB_CAMPAIGN_SEED") or str(dt.date.today()))
@@ -27,21 +27,25 @@ def show(text: str) -> None:
 
 def main() -> int:
     chosen = parser.parse_args()
-    failures = 0
     print(
         f"Campaign with seed {chosen.seed}; ATTNLAB_CAMPAIGN_SEED={chosen.seed} make campaign repeats it.", flush=True
     )
-    for part in chosen.part or SIZES:
-        started = time.monotonic()
-        numbers = range(chosen.start, round(SIZES[part] * chosen.share)) if chosen.case is None else [chosen.case]
-        tally = played(part, chosen.seed, numbers, jobs=chosen.jobs, show=show)
-        print(f"{part}: {tally.told}; {(time.monotonic() - started) / 60:.1f} minutes.", flush=True)
-        failures += len(tally.failures)
-        if chosen.case is None and chosen.share == 1 and not chosen.start and tally.count < LEAST[part]:
-            print(f"Too few: at least {LEAST[part]} were promised.")
-            failures += 1
+    with ground(1 if chosen.case is not None else chosen.jobs) as on:
+        failures = sum(_part(part, chosen, on) for part in chosen.part or SIZES)
     print(f"{failures} failures." if failures else "No failure.")
     return 1 if failures else 0
+
+
+def _part(part: str, chosen: argparse.Namespace, on: Ground) -> int:
+    """Play one part and print what came of it; the number of failures."""
+    started = time.monotonic()
+    numbers = range(chosen.start, round(SIZES[part] * chosen.share)) if chosen.case is None else [chosen.case]
+    tally = played(part, chosen.seed, numbers, on, show)
+    print(f"{part}: {tally.told}; {(time.monotonic() - started) / 60:.1f} minutes.", flush=True)
+    if chosen.case is None and chosen.share == 1 and not chosen.start and tally.count < LEAST[part]:
+        print(f"Too few: at least {LEAST[part]} were promised.")
+        return len(tally.failures) + 1
+    return len(tally.failures)
 
 
 if __name__ == "__main__":

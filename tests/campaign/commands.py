@@ -43,6 +43,7 @@ USES: dict[str, list[Use]] = {
         {"names": "saliency", "results": "results"},
     ],
     "watch": [{"name": "copying", "results": "results", "store": "runs", "jobs": "1"}],
+    "site": [{"results": "results", "out": "made"}],
     "claims": [
         {"results": "results", "as_json": ""},
         {"results": "results"},
@@ -70,6 +71,7 @@ USES: dict[str, list[Use]] = {
     "audit": [
         {"file": "texts.csv", "out": "made", "store": "runs", "jobs": "1"},
         {"file": "texts.jsonl", "out": "made", "jobs": "1", "as_json": ""},
+        {"source": "source.txt", "target": "target.txt", "out": "made", "jobs": "1", "store": "runs"},
     ],
     "samples": [
         {"file": "texts.csv", "size": "8", "repeats": "2", "out": "made"},

@@ -57,7 +57,7 @@ class Nursery:
     def __exit__(self, *_: object) -> None:
         with suppress(OSError):
             self._process.stdin.close()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=patience())
         self._process.stdout.close()
         self._folder.cleanup()
 

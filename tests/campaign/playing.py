@@ -2,9 +2,9 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
@@ -37,45 +37,54 @@ class Tally:
         return f"{self.count} ({', '.join(f'{name}: {count}' for name, count in sorted(self.met.items()))})"
 
 
-def played(part: str, seed: str, numbers: Iterable[int], jobs: int = 1, show: Show | None = None) -> Tally:
-    """Play the cases of these numbers, ``jobs`` at once; ``show`` gets each failure as soon as it is there."""
-    tally, numbers = Tally(), list(numbers)
-    jobs = min(jobs, len(numbers))
+@dataclass(frozen=True)
+class Ground:
+    """Where cases are played: a folder, the template in it, and the processes from which cases are forked."""
+
+    folder: Path
+    template: Path
+    nurseries: list[Nursery]
+
+
+@contextmanager
+def ground(jobs: int = 1) -> Iterator[Ground]:
+    """For ``jobs`` cases at once. It takes as long as some twenty cases to make, so parts share one."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="attnlab-campaign-")))
-        nurseries: SimpleQueue[Nursery] = SimpleQueue()
-        for _ in range(jobs):
-            nurseries.put(stack.enter_context(Nursery()))
-        template = _template(folder, nurseries)
+        nurseries = [stack.enter_context(Nursery()) for _ in range(jobs)]
+        template = folder / "template"
+        template.mkdir()
+        ended = nurseries[0].call("tests.campaign.uses:build", str(template), cwd=template)
+        if ended.code:
+            raise RuntimeError(f"The template cannot be made: {ended.err}")
+        yield Ground(folder, template, nurseries)
 
-        def one(number: int) -> None:
-            case, nursery = Case(part, seed, number), nurseries.get()
-            place = folder / f"{part}-{number}"
-            place.mkdir()
-            try:
-                outcome = PLAYS[part](case, place, template, nursery)
-            finally:
-                nurseries.put(nursery)
-                shutil.rmtree(place, ignore_errors=True)
-            tally.count += outcome.count
-            tally.met[outcome.met] += 1
-            if outcome.wrong:
-                tally.failures.append(f"{case.again}\n  {outcome.what}\n  {outcome.wrong}")
-            if show is not None and sum(tally.met.values()) % 100 == 0:
-                show(f"{part} from {numbers[0]}, so far {tally.told}; {len(tally.failures)} failures")
-            if show is not None and (outcome.wrong or len(numbers) == 1):
-                show(tally.failures[-1] if outcome.wrong else f"{outcome.what}: {outcome.met}")
 
-        with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(one, numbers))
+def played(part: str, seed: str, numbers: Iterable[int], on: Ground, show: Show | None = None) -> Tally:
+    """Play the cases of these numbers; ``show`` gets each failure as soon as it is there, and how far it is."""
+    tally, numbers = Tally(), list(numbers)
+    free: SimpleQueue[Nursery] = SimpleQueue()
+    for nursery in on.nurseries:
+        free.put(nursery)
+
+    def one(number: int) -> None:
+        case, nursery = Case(part, seed, number), free.get()
+        place = on.folder / f"{part}-{number}"
+        place.mkdir()
+        try:
+            outcome = PLAYS[part](case, place, on.template, nursery)
+        finally:
+            free.put(nursery)
+            shutil.rmtree(place, ignore_errors=True)
+        tally.count += outcome.count
+        tally.met[outcome.met] += 1
+        if outcome.wrong:
+            tally.failures.append(f"{case.again}\n  {outcome.what}\n  {outcome.wrong}")
+        if show is not None and sum(tally.met.values()) % 100 == 0:
+            show(f"{part} from {numbers[0]}, so far {tally.told}; {len(tally.failures)} failures")
+        if show is not None and (outcome.wrong or len(numbers) == 1):
+            show(tally.failures[-1] if outcome.wrong else f"{outcome.what}: {outcome.met}")
+
+    with ThreadPoolExecutor(len(on.nurseries)) as pool:
+        list(pool.map(one, numbers))
     return tally
-
-
-def _template(folder: Path, nurseries: SimpleQueue[Nursery]) -> Path:
-    template, nursery = folder / "template", nurseries.get()
-    template.mkdir()
-    ended = nursery.call("tests.campaign.uses:build", str(template), cwd=template)
-    nurseries.put(nursery)
-    if ended.code:
-        raise RuntimeError(f"The template cannot be made: {ended.err}")
-    return template

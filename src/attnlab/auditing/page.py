@@ -11,17 +11,27 @@ from attnlab.auditing.explain_page import shown
 from attnlab.auditing.result import Audit, Example, PairExample
 from attnlab.pages.attention_map import attention_map
 from attnlab.pages.charts import INK, SIZE, headed, inline, rounded
-from attnlab.pages.page import Section, Shade, write_page
+from attnlab.pages.page import Badge, Section, Shade, Top, write_page
 
 MARKS = {"good": "\u25cf good", "mixed": "\u25d0 mixed", "poor": "\u25cb poor", "unknown": "? unknown"}
 WORDINGS = {"texts": TEXTS, "pairs": PAIRS}
+KINDS = {"good": "good", "mixed": "open", "poor": "bad", "unknown": "none"}
 NAME = 80
 """Characters of a file's name that a title has room for."""
 
 
 def write_audit_page(path: Path, audit: Audit) -> None:
     """Write the page in one move."""
-    write_page(path, f"May the attention on {audit.name[:NAME]} be trusted?", audit.card.headline, sections(audit))
+    title = f"May the attention on {audit.name[:NAME]} be trusted?"
+    write_page(path, title, audit.card.headline, sections(audit), top=Top(badges=badges(audit)))
+
+
+def badges(audit: Audit) -> list[Badge]:
+    """How many answers of the card have each grade."""
+    grades = [answer.grade for answer in audit.card.answers]
+    return [
+        Badge(f"{mark[0]} {grades.count(name)} {name}", KINDS[name]) for name, mark in MARKS.items() if name in grades
+    ]
 
 
 def sections(audit: Audit) -> list[Section]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from attnlab.cluster.connection import ONE_THREAD, ClusterError, Need, check_room, connect, look_everywhere
 
 IN_FLIGHT = 4
-"""Calls of `Crew.tell` that one worker may not have answered yet: so no text piles up on its way."""
+"""Calls of `Crew.call` that one worker may not have answered yet: so no text piles up on its way."""
 
 
 class Crew(Protocol):
@@ -18,12 +18,12 @@ class Crew(Protocol):
 
     size: int
 
-    def tell(self, worker: int, method: str, *values: Any) -> None:
+    def call(self, worker: int, method: str, *values: Any) -> None:
         """Call a method of one worker without waiting for it; what it answers is kept for `answers`."""
         ...
 
     def answers(self) -> list[Any]:
-        """What all calls of `tell` since the last time answered."""
+        """What all calls of `call` since the last time answered."""
         ...
 
     def ask(self, method: str, *values: Any, each: Sequence[Sequence[Any]] | None = None) -> list[Any]:
@@ -47,12 +47,12 @@ class HereCrew:
         self.workers = [make(number) for number in range(size)]
         self._answers: list[Any] = []
 
-    def tell(self, worker: int, method: str, *values: Any) -> None:
+    def call(self, worker: int, method: str, *values: Any) -> None:
         self._answers.append(getattr(self.workers[worker], method)(*values))
 
     def answers(self) -> list[Any]:
-        told, self._answers = self._answers, []
-        return told
+        answers, self._answers = self._answers, []
+        return answers
 
     def ask(self, method: str, *values: Any, each: Sequence[Sequence[Any]] | None = None) -> list[Any]:
         own = each or [()] * self.size
@@ -84,7 +84,7 @@ class RayCrew:
         self._pending: list[list[Any]] = [[] for _ in range(size)]
         self._answers: list[Any] = []
 
-    def tell(self, worker: int, method: str, *values: Any) -> None:
+    def call(self, worker: int, method: str, *values: Any) -> None:
         pending = self._pending[worker]
         while len(pending) >= IN_FLIGHT:
             self._answers.append(self._get([pending.pop(0)])[0])
@@ -94,8 +94,8 @@ class RayCrew:
         for pending in self._pending:
             self._answers += self._get(pending)
             pending.clear()
-        told, self._answers = self._answers, []
-        return told
+        answers, self._answers = self._answers, []
+        return answers
 
     def ask(self, method: str, *values: Any, each: Sequence[Sequence[Any]] | None = None) -> list[Any]:
         own = each or [()] * self.size

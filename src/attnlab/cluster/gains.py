@@ -35,7 +35,7 @@ class ReadByCrew:
                     (offsets[low : high + 1] - offsets[low]).tobytes(),
                 ]
             limits = json.dumps([min(max(bound, low), high) - low for bound in bounds])
-            crew.tell(worker, "load", *sides, sizes, limits)
+            crew.call(worker, "load", *sides, sizes, limits)
         crew.answers()
         sums = [
             np.sum([np.frombuffer(part) for part in parts], axis=0) for parts in zip(*crew.ask("sums"), strict=True)

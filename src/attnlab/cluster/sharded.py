@@ -68,7 +68,7 @@ class ShardedCorpus:
         for block in blocks:
             # Consecutive lines stay together: parts of a corpus that have words of their own then have one owner.
             reached = max(reached, min(int(block.place * crew.size), crew.size - 1))
-            crew.tell(reached, "add", block.source, block.target, block.where, block.first)
+            crew.call(reached, "add", block.source, block.target, block.where, block.first)
         if wrong := [sentence for sentence in crew.answers() if sentence]:
             raise UsageError(wrong[0])
         parts = crew.ask("words")

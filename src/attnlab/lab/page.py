@@ -30,19 +30,21 @@ def result_page(experiment: Experiment, folder: Path) -> Page:
         raise UsageError(f"{folder} has no result to report on; run the experiment first.")
     (result,) = results
     words = page_words(experiment.name)
-    first, *others = figures(result, words) or [None]
+    drawn = figures(result, words)
     sections = [
         *claims_section(result.findings()),
         *experiment.extras(result),
         *([words.figure.section(result)] if words.figure is not None else []),
-        *(section for section in others if section is not None),
+        *drawn[1:],
         Section("What came out, in numbers", paragraphs(result)),
         *_parts(result),
         *_tables(result),
         how_it_was_run(result),
     ]
     lead = f"{words.question} Source: {experiment.source}. Run {result.name}{_left_out(result)}."
-    top = Top(words.answer_for(result), tally_badges(badge_of(one) for one in result.findings()), first)
+    top = Top(
+        words.answer_for(result), tally_badges(badge_of(one) for one in result.findings()), next(iter(drawn), None)
+    )
     return Page(experiment.title, lead.strip(), sections, top)
 
 
@@ -171,8 +173,8 @@ def how_it_was_run(result: WrittenResult) -> Section:
         ran += f" Figures drawn again from its tables: {redrawn['why']}"
     heading = f"{result.name}: how it was measured" if result.row else "How it was measured"
     said = [*document["notes"], ran]
-    hashes = {"more": [rules], "more_called": "The rules, by their hashes"} if rules else {}
-    return Section(heading, said, command=document["command"], **hashes)
+    hashes = [rules] if rules else []
+    return Section(heading, said, command=document["command"], more=hashes, more_called="The rules, by their hashes")
 
 
 def decided_by(document: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,9 +15,10 @@ from attnlab.lab.page import badge, decisions, figures, folded_table, how_it_was
 from attnlab.lab.paper_figure import PageWords, page_words
 from attnlab.lab.written import WrittenResult, strongest
 from attnlab.pages.charts import dot_rows
-from attnlab.pages.page import Page, Section, Top
+from attnlab.pages.page import Badge, Page, Section, Top
 
-DOTS = "Dots with their 95 % intervals over texts, hollow where the runs were reduced; ticks: chance."
+DOTS = "Dots are hollow where the runs were reduced; ticks: chance."
+INTERVALS = " Lines: 95 % intervals over texts."
 AUTHORS = " Diamonds: the authors' own figures, where they are known."
 
 
@@ -74,8 +76,9 @@ def _first(experiment: RowsExperiment, results: Sequence[WrittenResult]) -> Sect
     points = [point for result in results for point in dots(experiment, result)]
     if not points:
         return None
-    known = AUTHORS if any(point["authors"] is not None for point in points) else ""
-    return Section(experiment.dots_title, chart=dot_rows(points, title=experiment.dots_title), caption=DOTS + known)
+    caption = DOTS + (INTERVALS if any(point["low"] is not None for point in points) else "")
+    caption += AUTHORS if any(point["authors"] is not None for point in points) else ""
+    return Section(experiment.dots_title, chart=dot_rows(points, title=experiment.dots_title), caption=caption)
 
 
 def dots(experiment: RowsExperiment, result: WrittenResult) -> list[dict[str, Any]]:
@@ -100,9 +103,10 @@ def dots(experiment: RowsExperiment, result: WrittenResult) -> list[dict[str, An
 
 def _number(text: str | None) -> float | None:
     try:
-        return float(text) if text else None
+        number = float(text) if text else None
     except ValueError:
         return None
+    return number if number is None or isfinite(number) else None
 
 
 def _verdicts(results: Sequence[WrittenResult], parts: Mapping[tuple[str, str], Sequence[Part]]) -> list[Section]:
@@ -138,7 +142,7 @@ def _verdicts(results: Sequence[WrittenResult], parts: Mapping[tuple[str, str], 
     ]
 
 
-def _badge(id: str, parts: Sequence[Part]) -> Any:
+def _badge(id: str, parts: Sequence[Part]) -> Badge:
     known = claim(id)
     return badge(*outcome_of(known.stance, parts), ours=known.by == "ours")
 

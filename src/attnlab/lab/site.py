@@ -9,7 +9,7 @@ from pathlib import Path
 import vl_convert
 
 from attnlab.errors import UsageError
-from attnlab.files import explained, write_atomically
+from attnlab.files import check_outputs, explained, write_atomically
 from attnlab.lab.claims import OUTCOMES, PRESETS, Decision, decide
 from attnlab.lab.claims.words import effect_in_words, in_a_sentence, preset_in_words, tally
 from attnlab.lab.page import KINDS, MARKS, badge
@@ -38,6 +38,9 @@ def build_site(results: Path, out: Path, *, docs: str = "") -> Built:
     """Write the site of the ``results`` into the folder ``out``. ``docs``: where the documentation is, seen from it."""
     if not results.is_dir():
         raise UsageError(f"{results} is no folder of results; name one with --results.")
+    check_outputs([out / INDEX])
+    if out.is_dir() and any(out.iterdir()) and not (out / ASSETS / "page.js").is_file():
+        raise UsageError(f"{out} holds something else than a site; name a new folder as --out.")
     decisions = decide(results)
     names = [name for name in EXPERIMENTS if _has_result(results / name)]
     left_out = [path.name for path in sorted(results.iterdir()) if path.is_dir() and path.name not in EXPERIMENTS]

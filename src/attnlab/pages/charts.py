@@ -189,7 +189,7 @@ def continued_curves(data: Rows, title: str) -> alt.FacetChart:
 # --- dots and cells
 
 
-def not_learned(first: float, last: float, words: str) -> alt.LayerChart:
+def not_learned(first: float, last: float, words: str) -> Any:
     """A band of the y axis for runs that did not learn, with its ``words``: they have no step of success."""
     band = alt.Chart(inline([{"first": first, "last": last, "words": words}]))
     area = band.mark_rect(opacity=0.15, color=COLOURS[0]).encode(y="first:Q", y2="last:Q")

@@ -34,7 +34,7 @@ CONCEPTS = {
     "token accuracy": "#009e73",
 }
 """One colour for each thing that is followed through training, on every page."""
-_LEGENDS = {side: {"anchor": "start", "bounds": "full"} for side in ("top", "bottom")}
+_LEGENDS = {side: {"anchor": "start", "direction": "vertical"} for side in ("top", "bottom")}
 CONFIG: dict[str, Any] = {
     "background": "transparent",
     "font": "system-ui, sans-serif",
@@ -143,7 +143,8 @@ def _colour(part: Any, datasets: Any, rows: Any) -> None:
     if isinstance(encoding, dict):
         _colour_by(encoding, rows if isinstance(rows, list) else [])
     for key in ("layer", "hconcat", "vconcat", "concat"):
-        for inner in part.get(key) if isinstance(part.get(key), list) else ():
+        parts = part.get(key)
+        for inner in parts if isinstance(parts, list) else ():
             _colour(inner, datasets, rows)
     _colour(part.get("spec"), datasets, rows)
 
@@ -186,6 +187,7 @@ def _find_axes(part: Any, named: dict[str, str]) -> None:
                 if isinstance(title, str) and re.search(r"\w", title):
                     named[channel] = title
     for key in ("layer", "hconcat", "vconcat", "concat"):
-        for inner in part.get(key, ()) if isinstance(part.get(key, ()), list) else ():
+        parts = part.get(key)
+        for inner in parts if isinstance(parts, list) else ():
             _find_axes(inner, named)
     _find_axes(part.get("spec"), named)

@@ -1,9 +1,12 @@
 """Deceptive runs on texts: what they go down, what is measured of them, and how a twin finds its original."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
 from scipy.stats import entropy
+from tests.runs.forged import forge
 
 from attnlab.data.altered import keywords
 from attnlab.data.batch import padded
@@ -113,6 +116,10 @@ def test_without_its_original_a_twin_is_refused_in_a_sentence(world, tmp_path):
     larger = twin_of(spec, step, model=ClassifierSpec(embedding_size=8, hidden=6))
     with pytest.raises(StoreError, match="do not fit its twin"):
         train(larger, SCHEDULE, store)
+    copy = RunStore(shutil.copytree(store.root, tmp_path / "forged"))
+    forge(copy.run(spec.id), step, "numbers")
+    with pytest.raises(StoreError, match="do not fit its twin"):
+        train(twin_of(spec, step, weight=0.7), SCHEDULE, copy)
 
 
 def test_attention_is_kept_off_the_keywords(world):

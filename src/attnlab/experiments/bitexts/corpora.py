@@ -261,7 +261,7 @@ class CorpusExperiment(TextExperiment):
     """
 
     rows = (*TextExperiment.rows, *ROWS)
-    answers_with = (*TextExperiment.rows, *BY_PRESET["paper"])
+    answers_with = TextExperiment.rows  # answers speak of labelled texts; rows of pairs have their own tabs
     pair_roles: tuple[Role, ...] = ()
 
     texts: TextRuns | PairRuns  # type: ignore[assignment]
