@@ -6,6 +6,7 @@ from dataclasses import asdict
 import pyarrow as pa
 import pytest
 from tests.cluster.test_tables import assert_same_entries, blocks_of, entries, mixture, plain, whole
+from tests.runs.test_ray_engine import patiently
 from typer.testing import CliRunner
 
 from attnlab.cli.main import app
@@ -25,7 +26,8 @@ pytestmark = [pytest.mark.more, pytest.mark.filterwarnings("ignore")]  # Ray's o
 @pytest.fixture(scope="module", autouse=True)
 def local_ray():
     """A Ray of two processors, which the commands use as they find it."""
-    ray.init(address="local", num_cpus=2, include_dashboard=False, object_store_memory=10**8, log_to_driver=False)
+    settings = {"include_dashboard": False, "object_store_memory": 10**8, "log_to_driver": False}
+    patiently(lambda: ray.init(address="local", num_cpus=2, **settings))
     yield
     ray.shutdown()
 

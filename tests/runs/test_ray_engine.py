@@ -49,7 +49,7 @@ def cluster(tmp_path_factory):
     """Two nodes of one processor. The second has no data, and a cache of its own."""
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args=node_settings(num_cpus=1))
+    made = patiently(lambda: Cluster(initialize_head=True, head_node_args=node_settings(num_cpus=1)))
     made.folder = tmp_path_factory.mktemp("second")
     made.second = add_second(made)
     yield made
@@ -63,7 +63,18 @@ def node_settings(**settings):
 
 def add_second(cluster):
     variables = {**os.environ, "ATTNLAB_CACHE": str(cluster.folder), "ATTNLAB_DATA": "/nowhere"}
-    return cluster.add_node(num_cpus=1, object_store_memory=10**8, env_vars=variables)
+    return patiently(lambda: cluster.add_node(num_cpus=1, object_store_memory=10**8, env_vars=variables))
+
+
+def patiently(start, tries=4):
+    """Ray gives a node 30 seconds to start, which a busy machine may not have."""
+    for _ in range(tries - 1):
+        try:
+            return start()
+        except Exception as error:
+            if "timed out during startup" not in str(error):
+                raise
+    return start()
 
 
 @pytest.fixture(scope="module")
