@@ -155,7 +155,8 @@ window.attnlab = (() => {
       const holder = document.querySelector(`script[data-chart="${node.id}"]`);
       const original = await description(holder);
       const fresh = () => JSON.parse(JSON.stringify(original));
-      const most = Number(node.dataset.most) || Infinity;
+      const beside = matchMedia("(min-width: 62rem)").matches; // else the figure is below the words and may be as high as it is
+      const most = (beside && Number(node.dataset.most)) || Infinity;
       const single = !(original.facet || original.hconcat || original.vconcat || original.concat);
       let spec = fresh(), [sized, columns] = arrange(spec, width), panel = width, scale = 1, total, high;
       if (single) {
