@@ -139,6 +139,7 @@ window.attnlab = (() => {
     const shown = await vegaEmbed(node, spec, { actions: false, renderer: "svg", ast: true, tooltip: { theme: "custom" } });
     node.view = shown.view;
     const svg = node.querySelector("svg");
+    svg.setAttribute("aria-hidden", "true"); // the chart's own words are read instead of each of its marks
     return [Number(svg.getAttribute("width")), Number(svg.getAttribute("height"))];
   }
 
