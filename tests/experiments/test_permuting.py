@@ -302,13 +302,17 @@ def test_the_probe_under_uniform_attention_is_drawn_by_order():
     }
 
 
-def test_a_dot_is_a_runs_distance_and_step_and_a_failure_is_one_evaluation_after_the_last():
-    ((rows, fields),) = drawn("distance")
+def test_a_dot_is_a_runs_distance_and_step_and_a_failure_is_in_the_band_that_says_so():
+    *bands, (rows, fields) = drawn("distance")
     assert (fields["x"], fields["y"], fields["color"]) == ("distance", "step", "order")
-    assert rows == [
-        {"order": SHIFT.name, "seed": 0, "distance": pytest.approx(1.95), "step": 70},
-        {"order": RANDOM.name, "seed": 0, "distance": pytest.approx(distance(random_order(0))), "step": 310},
+    failed = {"order": RANDOM.name, "seed": 0, "distance": pytest.approx(distance(random_order(0))), "learned": False}
+    assert [{name: value for name, value in row.items() if name != "step"} for row in rows] == [
+        {"order": SHIFT.name, "seed": 0, "distance": pytest.approx(1.95), "learned": True},
+        failed,
     ]
+    ((band,), _), *_ = bands
+    assert band["words"] == "not learned within 300 updates"
+    assert rows[0]["step"] == 70 < 300 < band["first"] < rows[1]["step"] < band["last"]
 
 
 def test_positions_show_lift_left_and_accuracy_right():

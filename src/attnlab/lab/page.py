@@ -72,8 +72,12 @@ def badge_of(finding: Finding) -> Badge:
 
 
 def tally_badges(badges: Iterable[Badge]) -> list[Badge]:
-    """How many there are of each, in the order of outcomes."""
-    listed = list(badges)
+    """How many there are of each, in the order of outcomes.
+
+    >>> tally_badges([])[0].text
+    '– decides no claim'
+    """
+    listed = list(badges) or [Badge(f"{MARKS['none']} decides no claim")]
     order = [KINDS[outcome] for outcome in OUTCOMES]
     distinct = sorted(dict.fromkeys(listed), key=lambda one: order.index(one.kind))
     if len(listed) == 1:

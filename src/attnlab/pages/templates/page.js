@@ -139,6 +139,7 @@ window.attnlab = (() => {
     const shown = await vegaEmbed(node, spec, { actions: false, renderer: "svg", ast: true, tooltip: { theme: "custom" } });
     node.view = shown.view;
     const svg = node.querySelector("svg");
+    svg.setAttribute("aria-hidden", "true"); // the chart's own words are read instead of each of its marks
     return [Number(svg.getAttribute("width")), Number(svg.getAttribute("height"))];
   }
 
@@ -155,7 +156,8 @@ window.attnlab = (() => {
       const holder = document.querySelector(`script[data-chart="${node.id}"]`);
       const original = await description(holder);
       const fresh = () => JSON.parse(JSON.stringify(original));
-      const most = Number(node.dataset.most) || Infinity;
+      const beside = matchMedia("(min-width: 62rem)").matches; // else the figure is below the words and may be as high as it is
+      const most = (beside && Number(node.dataset.most)) || Infinity;
       const single = !(original.facet || original.hconcat || original.vconcat || original.concat);
       let spec = fresh(), [sized, columns] = arrange(spec, width), panel = width, scale = 1, total, high;
       if (single) {
