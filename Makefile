@@ -6,7 +6,7 @@ BIN := .venv/bin
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-more test-slow campaign lint format bench docs readme clean
+.PHONY: help venv demo test test-more test-slow campaign lint format bench docs site readme clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,11 @@ venv: .venv/.installed  ## create .venv with attnlab and what its developers nee
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
 	@touch $@
 
+# Ray, for the tests of clusters and their bench; nothing else needs it.
+.venv/.cluster-installed: .venv/.installed
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cluster]'
+	@touch $@
+
 # Others to measure against. One that cannot be built here must not keep the rest from being measured.
 .venv/.bench-installed: .venv/.installed
 	@for package in nltk eflomal systran-align; do \
@@ -37,7 +42,7 @@ demo: venv  ## train a learnable and a hard copying task, tell the story, write 
 test: venv  ## run the tests; lists each one left out and what brings it back
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2
 
-test-more: venv  ## run what must also pass before a change lands and takes longer (at most 25 minutes)
+test-more: venv .venv/.cluster-installed  ## run what must also pass before a change lands and takes longer (at most 25 minutes)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m more
 
 campaign: venv  ## hostile inputs, damaged files and kills, drawn anew each day (25 minutes); ATTNLAB_CAMPAIGN_SEED repeats
@@ -55,15 +60,18 @@ format: venv  ## let ruff lay out the code and sort the imports
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: .venv/.bench-installed  ## measure speed against PyTorch and the machine; writes benchmarks/results.json
+bench: .venv/.bench-installed .venv/.cluster-installed  ## measure speed against PyTorch and the machine; writes benchmarks/results.json
 	$(ONE_THREAD) $(BIN)/python benchmarks/run.py
 
 docs: .venv/.docs-installed  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+site: venv  ## build the pages of all results into attnlab-site/; open attnlab-site/index.html
+	$(BIN)/attnlab site --out attnlab-site
+
 readme: venv  ## write again what README and first page show of committed results: tally, forecast, pictures
 	$(BIN)/python docs/_hooks/front.py
 
 clean:  ## remove what these targets made, .venv included; results and runs stay
-	rm -rf .venv site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv site attnlab-site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

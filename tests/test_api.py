@@ -48,6 +48,8 @@ def test_an_unknown_name_says_what_there_is():
         (lambda: attnlab.run("copyin"), "Did you mean copying"),
         (lambda: attnlab.run("copying", preset="papr"), "presets are"),
         (lambda: attnlab.run("copying", row="sst"), "no rows"),
+        (lambda: attnlab.samples("reviews.csv"), "read_texts"),
+        (lambda: attnlab.samples(attnlab.SentencePairs.from_tokens([["a"]], [["b"]])), "read_texts"),
         (lambda: attnlab.agreement("a", "b"), "array of numbers"),
         (lambda: attnlab.attention(3, [1, 2]), "."),
         (lambda: attnlab.influence("model", [1]), "."),

@@ -8,7 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
 LIBRARY = """
-    errors seeds files records own fields stats data models probes measures theory pages protocols
+    errors seeds files records own fields stats data models probes measures theory pages protocols cluster
 """.split()  # noqa: SIM905 (shorter)
 LAYERS = [LIBRARY, ["families"], ["runs", "specs"], ["auditing"], ["lab"], ["experiments"], ["cli"]]
 FACADES = ("attnlab", "attnlab.__main__")

@@ -18,9 +18,13 @@ The verbs are those of the command line; what they take and return is in the sub
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# As in `typing`, which is not imported: `python -m attnlab` comes here before `__main__` takes the current folder off
+# the path, where any file may be called typing.py.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from attnlab.auditing.audit import audit
     from attnlab.auditing.explain import explain
     from attnlab.auditing.translating import translate
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from attnlab.fields import ScoreField
     from attnlab.lab.verbs import claims, replay, run
     from attnlab.measures.compare import agreement
+    from attnlab.measures.samples import samples
     from attnlab.probes.influence import influence
     from attnlab.probes.leave_one_out import leave_one_out
     from attnlab.probes.texts import attention, lexical
@@ -46,6 +51,7 @@ _HOMES = {
     "read_texts": "attnlab.data.texts",
     "read_pairs": "attnlab.data.sentence_pairs",
     "forecast": "attnlab.theory.forecast",
+    "samples": "attnlab.measures.samples",
     "align": "attnlab.theory.aligner",
     # training
     "train": "attnlab.runs.loop",
@@ -95,12 +101,13 @@ __all__ = [
     "read_texts",
     "replay",
     "run",
+    "samples",
     "train",
     "translate",
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     # Names are fetched when first used: `attnlab --help` should not wait for PyTorch.
     if name == "__version__":
         from importlib.metadata import version

@@ -70,7 +70,9 @@ def check_run_id(name: str) -> str:
 def check_outputs(outputs: Sequence[Path | None], inputs: Sequence[Path | None] = ()) -> None:
     """Refuse, before any work, files that could not be written after it or would replace what they must not.
 
-    Those are devices, folders, one of the ``inputs``, one file for two outputs, and places where nothing can be put.
+    Those are devices, folders, links, one of the ``inputs``, one file for two outputs, and places where nothing can be
+    put. A link is not followed, since a stranger's folder may hold one to a file of the user's; nor is it replaced,
+    since whoever made it wants it to be there.
     """
     wanted = [path for path in outputs if path is not None]
     for place, path in enumerate(wanted):
@@ -87,6 +89,8 @@ def _check_place(path: Path) -> None:
     check_no_device(path)
     if path.is_dir():
         raise UsageError(f"{path} cannot be written: it is a folder; name a file.")
+    if path.is_symlink():
+        raise UsageError(f"{path} cannot be written: it is a link to {path.readlink()}; name the file itself.")
     missing, folder = [path.name], path.parent
     while not folder.exists():
         missing.append(folder.name)

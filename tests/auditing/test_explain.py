@@ -1,17 +1,19 @@
 """One text explained: the numbers are the probes' own, and no text commands page or terminal."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 import torch
+from tests.runs.forged import WAYS, forge
 from typer.testing import CliRunner
 
 import attnlab as al
 from attnlab.auditing.network import best_kept_step, load_classifier
 from attnlab.cli.main import app
 from attnlab.cli.options import settings
-from attnlab.errors import UsageError
+from attnlab.errors import StoreError, UsageError
 from attnlab.specs import (
     ClassifierSpec,
     CopyingSpec,
@@ -112,6 +114,38 @@ def test_what_cannot_be_explained_is_said_in_a_sentence(trained, words, sentence
     store, done = trained
     with pytest.raises(UsageError, match=sentence):
         run("explain", done.id, *words, "--store", store.root)
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_weights_that_do_not_fit_are_refused_by_name(trained, tmp_path, how):
+    """Even where the manifest says they are right: neither a traceback nor another network is explained."""
+    store, done = trained
+    copy = al.RunStore(shutil.copytree(store.root, tmp_path / "runs"))
+    step = best_kept_step(copy.run(done.id))
+    forge(copy.run(done.id), step, how)
+    with pytest.raises(StoreError, match=rf"{done.id}/checkpoints/{step}/tensors\.safetensors does not fit"):
+        al.explain(done.id, "film", store=copy)
+
+
+def test_a_damaged_checkpoint_is_not_passed_over_for_another(trained, tmp_path):
+    store, done = trained
+    copy = al.RunStore(shutil.copytree(store.root, tmp_path / "runs")).run(done.id)
+    best, *others = sorted(copy.steps(), key=lambda step: step != best_kept_step(copy))
+    assert others
+    manifest = copy.path / "checkpoints" / str(best) / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes()[:-9])
+    with pytest.raises(StoreError, match=rf"{done.id}/checkpoints/{best}/manifest\.json"):
+        al.explain(done.id, "film", store=tmp_path / "runs")
+
+
+@pytest.mark.parametrize("harm", ["gone", "damaged"])
+def test_without_its_metrics_the_best_step_is_not_guessed(trained, tmp_path, harm):
+    store, done = trained
+    shutil.copytree(store.root, tmp_path / "runs")
+    path = tmp_path / "runs" / done.id / "metrics.parquet"
+    path.unlink() if harm == "gone" else path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(StoreError, match=rf"{done.id}/metrics\.parquet"):
+        al.explain(done.id, "film", store=tmp_path / "runs")
 
 
 def test_other_runs_cannot_be_explained(tmp_path):

@@ -3,11 +3,13 @@
 import io
 import json
 import re
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from tests.runs.forged import WAYS, forge
 from typer.testing import CliRunner
 
 import attnlab as al
@@ -16,7 +18,7 @@ from attnlab.auditing.translating import load_translator
 from attnlab.cli.main import app
 from attnlab.data.bitext import LONGEST
 from attnlab.data.pieces import BEGIN, END
-from attnlab.errors import UsageError
+from attnlab.errors import StoreError, UsageError
 from attnlab.models.decoding import beam_search
 from attnlab.specs import CopyingSpec, PermutationsSpec, RunSpec, Schedule, Seq2SeqSpec
 
@@ -83,6 +85,14 @@ def test_the_weights_of_a_step(trained):
     assert before != "eins zwei drei."
     with pytest.raises(UsageError, match=r"has no weights of step 7; they are kept of 0, 100, 200, 300"):
         load_translator(run, 7)
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_weights_that_do_not_fit_are_refused_by_name(trained, tmp_path, how):
+    copy = al.RunStore(shutil.copytree(trained.store.root, tmp_path / "runs"))
+    forge(copy.run(trained.id), 300, how)
+    with pytest.raises(StoreError, match=rf"{trained.id}/checkpoints/300/tensors\.safetensors does not fit"):
+        al.translate(trained.id, ["one"], store=copy, step=300)
 
 
 def test_lines_keep_their_places(trained):

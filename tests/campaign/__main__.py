@@ -16,6 +16,7 @@ parser = argparse.ArgumentParser(prog="python -m tests.campaign", description="H
 parser.add_argument("--seed", default=os.environ.get("ATTNLAB_CAMPAIGN_SEED") or str(dt.date.today()))
 parser.add_argument("--part", choices=SIZES, action="append", help="only this part (may be given again)")
 parser.add_argument("--case", type=int, help="only this case of the part")
+parser.add_argument("--start", type=int, default=0, help="the first case: to go on with a campaign that was stopped")
 parser.add_argument("--share", type=float, default=1.0, help="how much of each part, such as 0.1")
 parser.add_argument("--jobs", type=int, default=2, help="cases at once")
 
@@ -32,11 +33,11 @@ def main() -> int:
     )
     for part in chosen.part or SIZES:
         started = time.monotonic()
-        numbers = range(round(SIZES[part] * chosen.share)) if chosen.case is None else [chosen.case]
+        numbers = range(chosen.start, round(SIZES[part] * chosen.share)) if chosen.case is None else [chosen.case]
         tally = played(part, chosen.seed, numbers, jobs=chosen.jobs, show=show)
         print(f"{part}: {tally.told}; {(time.monotonic() - started) / 60:.1f} minutes.", flush=True)
         failures += len(tally.failures)
-        if chosen.case is None and chosen.share == 1 and tally.count < LEAST[part]:
+        if chosen.case is None and chosen.share == 1 and not chosen.start and tally.count < LEAST[part]:
             print(f"Too few: at least {LEAST[part]} were promised.")
             failures += 1
     print(f"{failures} failures." if failures else "No failure.")

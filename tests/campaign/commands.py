@@ -37,14 +37,27 @@ USES: dict[str, list[Use]] = {
     "demo": [{"out": "made.html", "store": "runs", "jobs": "1"}],
     "experiments": [{"as_json": ""}, {}],
     "run": [{"name": "copying", "seeds": "1", "store": "runs", "out": "made", "jobs": "1"}],
-    "report": [{"names": "gated-toy", "results": "results"}, {"names": "copying", "results": "results"}],
+    "report": [
+        {"names": "gated-toy", "results": "results"},
+        {"names": "copying", "results": "results"},
+        {"names": "saliency", "results": "results"},
+    ],
     "watch": [{"name": "copying", "results": "results", "store": "runs", "jobs": "1"}],
-    "claims": [{"results": "results", "as_json": ""}, {"results": "results"}],
+    "claims": [
+        {"results": "results", "as_json": ""},
+        {"results": "results"},
+        {"results": "results", "check": "", "experiment": "gated-toy"},
+    ],
     "data": [{"data": "data", "as_json": ""}, {"data": "data"}],
-    "data show": [{"corpus": "texts.csv", "as_json": ""}, {"corpus": "texts.jsonl"}],
+    "data show": [
+        {"corpus": "texts.csv", "as_json": ""},
+        {"corpus": "texts.jsonl"},
+        {"corpus": "source.txt", "target": "target.txt", "pieces": "40", "as_json": ""},
+    ],
     "train": [
         {"file": "texts.csv", "steps": "5", "store": "runs"},
         {"file": "texts.jsonl", "steps": "5", "as_json": ""},
+        {"file": "source.txt", "target": "target.txt", "pieces": "40", "steps": "5", "store": "runs"},
     ],
     "explain": [
         {"store": "explained", "run": "EXPLAINED", "sentence": "a fine day", "as_json": ""},
@@ -64,7 +77,7 @@ USES: dict[str, list[Use]] = {
     ],
     "store list": [{"store": "runs", "as_json": ""}, {"store": "runs"}],
     "store show": [{"run_id": "RUN", "store": "runs"}, {"run_id": "RUN", "store": "runs", "as_json": ""}],
-    "store verify": [{"store": "runs"}, {"store": "runs", "as_json": ""}],
+    "store verify": [{"store": "runs"}, {"store": "runs", "as_json": ""}, {"store": "runs", "bind": ""}],
     "store remove": [{"run_id": "RUN", "store": "runs", "yes": ""}],
 }
 """By command: words that are right, on the files of the template. RUN, EXPLAINED and TRANSLATED stand for ids of

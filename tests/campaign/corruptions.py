@@ -1,4 +1,4 @@
-"""Damage, swaps and crafted files in the run store, in results and in the cache.
+"""Damage, swaps and crafted files in the run store, in runs that are explained, in results and in the cache.
 
 Promised: nothing wrong passes in silence. Either all comes out with the same bits as from whole files, or what is wrong
 is refused or repaired in words that name it; and ``store verify`` never exits with 0.
@@ -9,6 +9,7 @@ import shutil
 import warnings
 from pathlib import Path
 
+import torch
 from tests.campaign import damage
 from tests.campaign.cases import Case, Outcome
 from tests.campaign.crafted_others import crafted_cache, crafted_result
@@ -18,7 +19,9 @@ from tests.campaign.template import LONG, REFERENCE, SHORT, SPECS, STOPPED
 from tests.campaign.uses import USES, command, content, digest
 
 from attnlab.errors import AttnlabError
+from attnlab.families.registry import build_problem
 from attnlab.runs.loop import INEXACT, finished, train
+from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
 
 ANYWHERE: tuple[Damage, ...] = (
@@ -31,9 +34,10 @@ KINDS: dict[str, tuple[Damage, ...]] = {
     ),
     "results": (*ANYWHERE, damage.linked, crafted_result),
     "cache": (*ANYWHERE, damage.linked, crafted_cache),
+    "explained": (*ANYWHERE, damage.linked, damage.crafted_document, damage.crafted_state, damage.crafted_table),
 }  # fmt: skip
 """What is damaged, and how; a new kind of file or damage is one entry."""
-TURNS = ("runs", "runs", "results", "runs", "cache")
+TURNS = ("runs", "runs", "results", "runs", "cache", "explained")
 """Which is damaged by the first case, the second and so on, over and over."""
 
 
@@ -97,8 +101,10 @@ def store_used(harm: Harm, template: Path) -> tuple[str, str]:
                     if not names(str(error), harm):
                         return "not met", f"The refusal names another file: {error}"
             told += " ".join(str(one.message) for one in caught)
-            if harm.forged and schedule == SHORT:
-                wanted.pop("weights")
+            if harm.forged and schedule == SHORT and same is not None:
+                if same["weights"] != wanted["weights"] and (wrong := _taken(spec, harm, template)):
+                    return "not met", wrong
+                del wanted["weights"], wanted["record"]
             if same is not None and (wrong := _differs(same, wanted, told, harm)):
                 return "not met", f"{spec.id} after {schedule.steps} steps: {wrong}"
     if refused:
@@ -106,6 +112,18 @@ def store_used(harm: Harm, template: Path) -> tuple[str, str]:
     if not harm.quiet and not told and command("store", "verify", "--store", "runs")[0] == 0:
         return "repaired", ""  # what verify had named
     return ("repaired" if told else "as before"), ""
+
+
+def _taken(spec: RunSpec, harm: Harm, template: Path) -> str:
+    """What is wrong with how a network is given the newest weights of a run: they are refused, or the right ones."""
+    run, network = RunStore("runs").run(spec.id), build_problem(spec).model
+    try:
+        run.load_into(network, max(run.steps()))
+    except AttnlabError as error:
+        return "" if names(str(error), harm) else f"The refusal of weights names another file: {error}"
+    right = RunStore(template / "runs").run(spec.id).load(max(run.steps())).weights
+    taken = all(torch.equal(value, right[name]) for name, value in network.state_dict().items())
+    return "" if taken else f"A network takes the forged weights of {spec.id}."
 
 
 def _differs(found: dict[str, object], wanted: dict[str, object], told: str, harm: Harm) -> str:
@@ -118,7 +136,7 @@ def _differs(found: dict[str, object], wanted: dict[str, object], told: str, har
     return ""
 
 
-# --- results and the cache
+# --- runs that are explained, results and the cache
 
 
 def compared(harm: Harm, template: Path) -> tuple[str, str]:
@@ -137,9 +155,8 @@ def compared(harm: Harm, template: Path) -> tuple[str, str]:
                 return "not met", f"{name} differs in silence."
         except AttnlabError as error:
             refused += 1
-            # Without its result.json a folder is no result, and the folder is what can be named.
-            gone = any(path.name == "result.json" and not path.exists() for path in harm.paths)
-            if not names(str(error), harm) and not (gone and "has no result to report on" in str(error)):
+            gone = harm.quiet and "has no result to report on" in str(error)  # all of it: its experiment is named
+            if not names(str(error), harm) and not gone:
                 return "not met", f"{name}: the refusal names another file: {error}"
     return ("refused" if refused else "as before or made again"), ""
 

@@ -27,8 +27,9 @@ class Harm:
     """What was done in words, and the paths of which one has to be named.
 
     ``quiet``: it may also go unnoticed: nothing is lost by it, or all of a result is, which then was not run.
-    ``forged``: weights of another form; `verify` names them and training on refuses them, but no network is built to
-    look at those of a finished run.
+    ``forged``: a checkpoint with weights of another form, or other metrics. A finished run is not trained on,
+    so nobody looks at them then; `verify` names them, training on refuses them, and so does a network that is to have
+    these weights.
     """
 
     what: str
@@ -81,10 +82,11 @@ def gone(folder: Path, random: Random) -> Harm:
         path = path.parent
     newest = max((int(one.name) for one in path.parent.iterdir() if one.name.isdecimal()), default=0)
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    # Only the newest weights have to be there; and when updates took how long is nobody's result.
+    # Only the newest weights have to be there; when updates took how long is nobody's result; a result that is gone
+    # with all its files was not run.
     older = path.parent.name == "checkpoints" and int(path.name) != newest
-    quiet = older or path.name in ("timing.json", "result.json") or (path.is_relative_to("results") and not path.suffix)
-    return Harm(f"{path} gone", (path,), quiet)
+    whole = path.is_relative_to("results") and path.name not in ("tables", "figures") and not path.suffix
+    return Harm(f"{path} gone", (path,), quiet=older or whole or path.name == "timing.json")
 
 
 def linked(folder: Path, random: Random) -> Harm:
@@ -183,7 +185,7 @@ def crafted_state(folder: Path, random: Random) -> Harm:
     manifest["files"][name] = {"bytes": len(data), "sha256": sha256(data).hexdigest()}
     (place / "manifest.json").write_bytes(to_sealed_json(manifest))
     paths = place / name, place, place.parent.parent / "metrics.parquet"
-    return Harm(f"{place / name} crafted", paths, forged=name.startswith("tensors"))
+    return Harm(f"{place / name} crafted", paths, forged=True)
 
 
 def _crafted_tensors(data: bytes, random: Random) -> bytes:

@@ -23,6 +23,8 @@ from tests.campaign.values import STREAMS, SURROUNDINGS, VALUES
 
 CODES = {0, 1, 2, 130}
 """Done; the work could not be done; the words were wrong; stopped by Ctrl-C."""
+AS_PAIRS = {"pairs", "columns", "pieces", "target"}
+"""With these a file of labelled texts is read as sentence pairs, so it is the file that is wrong, and is named."""
 PROCESSES = 4
 """Every so many-th case is a process of its own; the others are forked from one that has imported everything."""
 
@@ -188,7 +190,10 @@ def _named(attempt: Attempt, said: str) -> bool:
         *(["Standard output"] if attempt.out else []),
     }
     for name, value in attempt.hostile.items():
-        names |= {typed.get(name) or name.upper(), repr(name), value.split("=")[0] or "''", *([] if value else ["()"])}
+        names |= {typed.get(name) or name.upper(), repr(name), value.split("=")[0] or "''"}
+        names |= {f"error: {name}:"} | (set() if value else {"()", f"the {name} ."})  # no path is the current folder
+        names |= {f"The {name} "} if typed.get(name) == "" else set()
+        names |= {one.upper() for one in typed if not typed[one]} if name not in typed else set()  # taken for arguments
         names |= {
             form
             for part in (value[:200], Path(value).name[:200])
@@ -200,9 +205,11 @@ def _named(attempt: Attempt, said: str) -> bool:
             value,
             *({"--store"} if name == "ATTNLAB_STORE" else {"--data"} if name == "ATTNLAB_DATA" else ()),
         }
+    if AS_PAIRS & attempt.hostile.keys():
+        names |= {word for word in attempt.words if Path(word).suffix and not word.startswith("-")}
     pieces = {re.sub(r"\s+", "", name)[:20] for name in names}
-    plain = (repr(word) in said or re.search(rf"\b{re.escape(name)}\b", said) for name, word in attempt.hostile.items())
-    return any(piece and piece in flat for piece in pieces) or any(plain)
+    quoted = any(repr(value) in said for value in attempt.hostile.values())  # with its blanks
+    return quoted or any(piece and piece in flat for piece in pieces)
 
 
 def _files(folder: Path) -> dict[str, str]:
@@ -220,6 +227,7 @@ def _touched(attempt: Attempt, before: dict[str, str], after: dict[str, str]) ->
     """Files that were there and are not as they were, unless the command is there to change them."""
     free = ("home/", "cache/", "runs/.locks")
     outputs = [attempt.hostile[name] for name in OUTPUTS & attempt.hostile.keys()]
+    typed = [word for word in attempt.words if word != attempt.hostile.get("device")]  # which is no file
     for name, digest in before.items():
         if after.get(name) == digest or name.startswith(free):
             continue
@@ -227,9 +235,7 @@ def _touched(attempt: Attempt, before: dict[str, str], after: dict[str, str]) ->
             continue
         if attempt.command == "report" and name.endswith("report.html"):
             continue
-        if any(
-            output and name.startswith(output.rstrip("/")) and attempt.words.count(output) < 2 for output in outputs
-        ):
+        if any(output and name.startswith(output.rstrip("/")) and typed.count(output) < 2 for output in outputs):
             continue
         return f"{name} was changed or is gone."
     return ""

@@ -15,7 +15,7 @@ from tests.campaign.cases import Case
 from tests.campaign.nursery import Nursery
 
 PLAYS = {"inputs": inputs.play, "corruptions": corruptions.play, "kills": kills.play}
-SIZES = {"inputs": 1600, "corruptions": 1600, "kills": 160}
+SIZES = {"inputs": 800, "corruptions": 800, "kills": 120}
 """Cases of a whole campaign."""
 LEAST = {"inputs": 500, "corruptions": 500, "kills": 200}
 """What a whole campaign counts at least; a case of kills has two on average."""
@@ -61,6 +61,8 @@ def played(part: str, seed: str, numbers: Iterable[int], jobs: int = 1, show: Sh
             tally.met[outcome.met] += 1
             if outcome.wrong:
                 tally.failures.append(f"{case.again}\n  {outcome.what}\n  {outcome.wrong}")
+            if show is not None and sum(tally.met.values()) % 100 == 0:
+                show(f"{part} from {numbers[0]}, so far {tally.told}; {len(tally.failures)} failures")
             if show is not None and (outcome.wrong or len(numbers) == 1):
                 show(tally.failures[-1] if outcome.wrong else f"{outcome.what}: {outcome.met}")
 

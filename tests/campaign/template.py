@@ -39,8 +39,9 @@ STOPPED = proxy_spec(2)
 """One that was interrupted on its way through ``LONG``."""
 PIECES = 40
 REFERENCE = "reference.json"
-RESULTS = ("gated-toy", "copying", "even-steps")
-"""Experiments whose committed results stand in the template; those of copying and even-steps have curves."""
+RESULTS = {"gated-toy": "*", "copying": "*", "even-steps": "*", "saliency": "paper/sms"}
+"""Experiments whose committed results stand in the template, and where; those of copying and even-steps have curves,
+that of saliency is a row."""
 
 THINGS = {"house": "haus", "book": "buch", "song": "lied", "day": "tag", "film": "film", "street": "gasse"}
 PAIRS = [
@@ -62,11 +63,11 @@ def build(folder: str) -> None:
         train(spec, SHORT, store)
     with suppress(Interrupted):
         train(STOPPED, LONG, store, interrupted=iter([False] * 8 + [True] * 9).__next__)
-    for name in RESULTS:
-        (place,) = (ROOT / "results" / name).glob("*/result.json")
-        preset = Path("results", name, place.parent.name)
-        shutil.copytree(place.parent, preset, ignore=shutil.ignore_patterns("*.png", "*.svg"))
-        write_document(preset, json.loads(place.read_text(encoding="utf-8")))
+    for name, where in RESULTS.items():
+        (place,) = (ROOT / "results" / name).glob(f"{where}/result.json")
+        copy = Path(place.parent.relative_to(ROOT))
+        shutil.copytree(place.parent, copy, ignore=shutil.ignore_patterns("*.png", "*.svg"))
+        write_document(copy, json.loads(place.read_text(encoding="utf-8")))
     for name in ("texts.csv", "others.csv"):
         load_file(Path(name))
     load_bitext_files("source.txt", "target.txt", pieces=PIECES)

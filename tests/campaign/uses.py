@@ -117,6 +117,12 @@ def _printed(*words: str) -> str:
     return said
 
 
+def _read(id: str, *words: str) -> str:
+    os.environ["ATTNLAB_CACHE"] = "cache"
+    run = json.loads(Path("ids.json").read_bytes())[id][0]
+    return _printed(words[0], "--store", "explained", "--json", run, *words[1:])
+
+
 USES: dict[str, dict[str, Callable[[], Json]]] = {
     "results": {
         "claims": partial(_printed, "claims", "--results", "results", "--json"),
@@ -127,6 +133,10 @@ USES: dict[str, dict[str, Callable[[], Json]]] = {
         "texts.csv": partial(_corpus, "texts.csv"),
         "others.csv": partial(_corpus, "others.csv"),
         "pairs": _bitext,
+    },
+    "explained": {
+        "explain": partial(_read, "EXPLAINED", "explain", "a fine day"),
+        "translate": partial(_read, "TRANSLATED", "translate", "source.txt"),
     },
 }
 """By folder of the template, each of its uses by name: what it gives, or an error of ours."""

@@ -134,6 +134,8 @@ def test_a_mistake_is_told_and_nothing_is_written(words, told, folder, monkeypat
         (["both", "--out", "new.tsv", "--table-out", "new.tsv"], "new.tsv cannot be written: it is named for two"),
         (["both", "--out", "pipe"], "pipe cannot be written: it is a device or a pipe"),
         (["both", "--out", "null"], "null cannot be written: it is a device or a pipe"),
+        (["both", "--out", "mine"], "mine cannot be written: it is a link to gold; name the file itself"),
+        (["both", "--out", "lost"], "lost cannot be written: it is a link to nowhere; name the file itself"),
         (["both", "--table-out", "both/t.tsv"], "both/t.tsv cannot be written: both is a file"),
         (["both", "--out", "circle/links"], "circle/links cannot be written: "),
         (["both", "--out", "n" * 252], "n cannot be written: File name too long"),
@@ -147,6 +149,8 @@ def test_an_output_that_would_destroy_something_is_refused_before_anything_is_re
     os.mkfifo(folder / "pipe")
     (folder / "null").symlink_to("/dev/null")
     (folder / "circle").symlink_to("circle")
+    (folder / "mine").symlink_to("gold")
+    (folder / "lost").symlink_to("nowhere")
     (folder / "taken").mkdir()
     (folder / "t.parquet").write_bytes(b"")
     before = {path.name: path.is_file() and path.read_bytes() for path in folder.iterdir()}
@@ -158,7 +162,8 @@ def test_an_output_that_would_destroy_something_is_refused_before_anything_is_re
     assert (left.value.code, error.count("\n")) == (2, 1), error
     assert why in error
     assert {path.name: path.is_file() and path.read_bytes() for path in folder.iterdir()} == before
-    assert (folder / "pipe").is_fifo() and (folder / "null").is_symlink()
+    assert (folder / "pipe").is_fifo()
+    assert all((folder / name).is_symlink() for name in ("null", "mine", "lost"))
 
 
 def test_the_link_to_standard_output_is_refused_even_where_it_leads_to_a_file(folder):

@@ -153,7 +153,7 @@ def test_every_experiment_is_registered_under_its_own_name():
 
 
 def test_files_in_the_current_folder_do_not_run(tmp_path):
-    for name in ("filelock", "queue", "rich", "json"):
+    for name in ("filelock", "queue", "rich", "json", "typing", "re", "enum"):
         (tmp_path / f"{name}.py").write_text("open('ran', 'a').write(__name__)")
     got = run("store", "list", cwd=tmp_path)
     assert (got.returncode, got.stdout) == (0, "0 runs in runs.\n"), got.stderr

@@ -10,8 +10,8 @@ from scipy import stats
 from tests.lab.drawn import drawn
 from tests.news import write_news
 
-from attnlab.experiments.agreement.experiment import AgreementExperiment, choices, shortfall
-from attnlab.experiments.agreement.table_1 import COLUMNS, SEEDS_AGREE, Agreements, estimates
+from attnlab.experiments.agreement.experiment import AgreementExperiment, choices, estimates, shortfall
+from attnlab.experiments.agreement.shown import COLUMNS
 from attnlab.experiments.sms.experiment import AGAINST, FOR, Between
 from attnlab.experiments.texts import corpora
 from attnlab.experiments.texts.corpora import Size, TextRuns
@@ -23,6 +23,7 @@ from attnlab.lab.experiment import Order, Record
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import low_high
 from attnlab.measures.agreement import top_agreement
+from attnlab.measures.agreements import SEEDS_AGREE, Agreements
 from attnlab.measures.series import MEASURES, Series
 from attnlab.probes.influence import influence
 from attnlab.runs.engine import LocalEngine

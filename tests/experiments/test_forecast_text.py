@@ -32,7 +32,7 @@ from attnlab.lab.outcomes import Runs
 from attnlab.measures.agreement import top_agreement
 from attnlab.runs.loop import finished
 from attnlab.runs.store import RunStore
-from attnlab.theory.forecast import LIKELY, WEAK, verdict_of
+from attnlab.theory.forecast import LIKELY, WEAK, prospect_of
 
 ROLES = dict.fromkeys(("reference", "comparison", "uniform", "frozen", "proxy"), 1)
 FEW = (Variant("as it is"), Variant("100 % shuffled", shuffled=1.0), Variant("5 removed", without_keywords=5))
@@ -180,7 +180,7 @@ def made(corpus, variant, gain, excess, last=0.0, accuracy=0.1):
         **dict.fromkeys(MEASURES, 0.0),
         "gain": gain,
         "logistic_accuracy": accuracy,
-        "forecast": verdict_of((gain - 0.01, gain + 0.01)),
+        "forecast": prospect_of((gain - 0.01, gain + 0.01)),
         "excess": excess,
         "at_end": last,
     }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.experiments.agreement.experiment import choices as choices_table
-from attnlab.experiments.agreement.table_1 import Agreements
+from attnlab.measures.agreements import Agreements
 from attnlab.measures.series import Series
 
 NAMES = (

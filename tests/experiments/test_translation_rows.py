@@ -13,8 +13,7 @@ from tests.lab.in_this_process import InThisProcess
 from attnlab.data.pieces import BEGIN, END
 from attnlab.errors import UsageError
 from attnlab.experiments.agreement.experiment import far_from_authors
-from attnlab.experiments.agreement.shown import EXAMPLES, own_pair
-from attnlab.experiments.agreement.table_1 import COLUMNS, SEEDS_AGREE
+from attnlab.experiments.agreement.shown import COLUMNS, EXAMPLES, own_pair
 from attnlab.experiments.bitexts import corpora
 from attnlab.experiments.bitexts.corpora import (
     CORPORA,
@@ -33,6 +32,7 @@ from attnlab.lab.conduct import conduct
 from attnlab.lab.experiment import Order
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.registry import find_experiment
+from attnlab.measures.agreements import SEEDS_AGREE
 from attnlab.runs.loop import train
 from attnlab.runs.store import RunStore
 

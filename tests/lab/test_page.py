@@ -17,7 +17,7 @@ import pytest
 from attnlab.errors import UsageError
 from attnlab.lab.claims import Finding, Part, claim
 from attnlab.lab.experiment import Experiment
-from attnlab.lab.page import LONGEST_TABLE, MOST_PARTS
+from attnlab.lab.page import LONGEST_TABLE
 from attnlab.lab.paper_figure import page_words
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.result import write_table
@@ -86,29 +86,49 @@ def test_it_tells_question_outcome_claims_figures_tables_and_command(tmp_path):
         "A network is asked to repeat what it reads. Is that harder",
         "summary: stronger",
         "I.i.d. sequences from 40 words are always learned",
-        "As the paper says.",
+        "\u2713 as the paper says",
         "0.125 to 0.5",
         "what stronger shows",
         "<td>0.123</td>",
         "paper/tables/long.csv",
         "note: stronger",
-        "attnlab run copying --preset paper; seeds: networks 0, 1; 2 seconds",
+        '<code id="command-',
+        ">attnlab run copying --preset paper</code>",
+        "Seeds: networks 0, 1; 2 seconds",
     ):
         assert text in page, text
     assert "weaker" not in page
     assert "never shown" not in page
 
 
-@pytest.mark.parametrize(("verdict", "words"), [("fails", "It differs from the paper."), ("undecided", "It is open.")])
-def test_verdicts_are_put_in_words(tmp_path, verdict, words):
+@pytest.mark.parametrize(
+    ("verdict", "badge"),
+    [
+        ("holds", 'good">\u2713 as the paper says'),
+        ("fails", 'bad">\u2260 differs'),
+        ("undecided", 'open">? open'),
+    ],
+)
+def test_outcomes_are_badges_at_the_top_and_beside_their_claim(tmp_path, verdict, badge):
     put(tmp_path, verdict=verdict)
-    assert f"{claim('copy-iid-learns').source}). {words}" in page_of(tmp_path)
+    page = page_of(tmp_path)
+    assert page.count(f'<span class="badge {badge}</span>') == 2
+    assert f"{badge}</span> I.i.d. sequences from 40 words" in page
+    assert f"({claim('copy-iid-learns').source})." in page
+
+
+@pytest.mark.parametrize("verdict", ["holds", "fails", "undecided"])
+def test_no_claim_of_ours_is_said_to_fail_after_it_says_that_something_fails(tmp_path, verdict):
+    put(tmp_path / "even-steps", claim="even-steps-learned", verdict=verdict)
+    page = page_of(tmp_path / "even-steps", EXPERIMENTS["even-steps"])
+    assert "It fails" not in page
+    assert ("\u2260 does not hold" in page) == (verdict == "fails")
 
 
 def test_the_page_begins_with_verdicts_and_tells_settings_apart(tmp_path):
     put(tmp_path)
     place = tmp_path / "paper" / "result.json"
-    parts = [Part(f"part {n}", "fails" if n else "holds", 0.5, None, "seeds", "") for n in range(MOST_PARTS + 1)]
+    parts = [Part(f"part {n}", "fails" if n else "holds", 0.5, None, "seeds", "") for n in range(9)]
     changes = {
         "summary": "40 of 60: all learned. 40 of 80: half did. And so on.",
         "seeds": {"40 of 60": [0], "40 of 80": [0]},
@@ -116,11 +136,12 @@ def test_the_page_begins_with_verdicts_and_tells_settings_apart(tmp_path):
     }
     place.write_text(json.dumps({**json.loads(place.read_text()), **changes}))
     page = page_of(tmp_path)
-    assert f"It differs from the paper: of {MOST_PARTS + 1} parts 1 holds, {MOST_PARTS} fail." in page
+    assert "Of 9 parts 1 holds, 8 fail." in page
     assert "<p>40 of 60: all learned.</p>" in page
     assert "<p>40 of 80: half did. And so on.</p>" in page
-    assert f"<summary>{MOST_PARTS + 1} parts with their numbers</summary>" in page
-    wanted = ("What is claimed", "what it ran shows", "What came out, in numbers", "How each claim was decided")
+    assert "<summary>9 parts with their numbers</summary>" in page
+    wanted = ("what it ran shows", "What is claimed", "What came out, in numbers", "How each claim was decided")
+    wanted += ("Tables", "How it was measured")
     headings = re.findall(r"<h2>(.*?)</h2>", page)
     places = [next(k for k, heading in enumerate(headings) if text in heading) for text in wanted]
     assert places == sorted(places)
@@ -132,7 +153,7 @@ def test_an_experiment_of_ones_own_has_a_page_too(tmp_path):
 
     put(tmp_path, claim="my-claim")
     page = page_of(tmp_path, Own())
-    assert "my-claim: It holds in these runs." in page
+    assert '<span class="badge good">\u2713 holds</span> my-claim</li>' in page
     assert "Source: my head. Run at paper." in page
     assert len(charts_of(page)) == 1, "there is no paper's figure to draw"
 
@@ -167,7 +188,7 @@ def test_the_papers_figure_is_drawn_from_all_our_seeds_up_to_its_end(tmp_path):
         for step in (0, 100, 200, 300)
     ]
     put(tmp_path, curves=curves)
-    drawn = charts_of(page_of(tmp_path))[0]
+    drawn = charts_of(page_of(tmp_path))[1]  # after the first figure, which answers the question
     lines, *marks = drawn["layer"]
     values = rows_of(drawn, lines)
     assert sorted({(row["series"], row["seed"], row["x"], row["y"]) for row in values}) == sorted(
@@ -201,7 +222,7 @@ def test_it_is_said_where_nothing_can_be_read_off_the_original(tmp_path):
     )
     page = page_of(tmp_path, EXPERIMENTS["mixture"])
     assert "No values of the original could be had" in page
-    assert len(charts_of(page)[0]["layer"]) == 1
+    assert len(charts_of(page)[1]["layer"]) == 1
 
 
 COMMITTED = [name for name in EXPERIMENTS if (RESULTS / name).is_dir()]
@@ -253,6 +274,8 @@ def test_rules_are_named_by_their_hashes(tmp_path):
         ({"rules": {"a": "b"}}, "rules"),
         ({"moved": {"why": 1}}, "moved"),
         ({"rules_commit": 7}, "rules_commit"),
+        ({"redrawn": {"why": 1}}, "redrawn"),
+        ({"decided_again": {}}, "decided_again"),
         ({"recalled_runs": {"a": "b"}}, "recalled_runs"),
         ({"claims": [{"claim": "a", "parts": [{"name": "b"}]}]}, "claims.0.parts.0"),
         ({"seeds": {"networks": ["0"]}}, "seeds"),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.lab.claims import Finding, Part
+from attnlab.lab.claims import Finding, Part, load_claims
 from attnlab.lab.paper_figure import PageWords, page_words
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.written import WrittenResult, strongest
@@ -40,3 +40,14 @@ def test_committed_results_fill_in_their_answer_and_have_the_figures_that_captio
     assert bool(words.answer_for(written)) == bool(words.answer)
     assert "{" not in words.answer_for(written)
     assert set(words.captions) <= set(written.document["figures"])
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if page_words(name).answer])
+def test_every_answer_names_numbers_that_a_result_has(name):
+    """Before its first result is there: an answer that cannot be filled in would end `attnlab run` after hours."""
+    parts = tuple(Part(f"part {k}", "holds", 0.5, (0.25, 0.75), "seeds", f"Detail {k}.") for k in range(8))
+    claims = [claim.id for claim in load_claims() if name in claim.experiments]
+    written = WrittenResult("paper", "", Path(), {"claims": [Finding(id, parts).to_json() for id in claims]})
+    answer = page_words(name).answer_for(written)
+    assert answer
+    assert "{" not in answer

@@ -14,8 +14,10 @@ from attnlab import files
 from attnlab.errors import UsageError
 from attnlab.lab.claims import decide
 from attnlab.lab.experiment import Order, Result
+from attnlab.lab.recall import recall
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.result import read_result, write_result
+from attnlab.lab.written import strongest
 
 OPERATIONS = ("open", "os.", "shutil.", "tempfile.", "ctypes.dlopen")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL: run it on Linux or macOS")
@@ -147,3 +149,28 @@ def test_a_result_of_before_has_no_seal_and_is_read(tmp_path):
     (folder / "result.json").write_text(json.dumps(before))
     flip(folder / "tables" / "numbers.csv")
     assert read_result(folder)["summary"] == "old"
+
+
+@pytest.mark.parametrize("left", ["tables", "figures"])
+@pytest.mark.parametrize("row", ["", "a-row"])
+def test_what_is_left_of_a_result_without_its_document_is_refused(tmp_path, left, row):
+    """It is not "not run": whoever lost a file wants to hear of it."""
+    folder = write(tmp_path / "gated-toy" / "quick" / row, "lost")
+    (folder / "result.json").unlink()
+    shutil.rmtree(folder / ("figures" if left == "tables" else "tables"))
+    sentence = re.escape(f"{folder} has {left} of a result but no file result.json")
+    with pytest.raises(UsageError, match=sentence):
+        decide(tmp_path)
+    with pytest.raises(UsageError, match=sentence):
+        strongest(tmp_path / "gated-toy", [row])
+    if not row:
+        with pytest.raises(UsageError, match=sentence):
+            recall(tmp_path)
+
+
+def test_a_preset_s_folder_without_a_result_is_refused(tmp_path):
+    write(tmp_path / "gated-toy" / "quick", "moved").rename(tmp_path / "elsewhere")
+    assert decide(tmp_path)
+    shutil.copytree(tmp_path / "elsewhere" / "tables", tmp_path / "gated-toy" / "quick")
+    with pytest.raises(UsageError, match=r"gated-toy/quick holds no result"):
+        decide(tmp_path)

@@ -14,7 +14,7 @@ from attnlab.data.texts import read_texts
 from attnlab.errors import UsageError
 from attnlab.families.copying.task import Permutations, Selections, Zipf
 from attnlab.seeds import numpy_generator
-from attnlab.theory.forecast import forecast, verdict_of
+from attnlab.theory.forecast import forecast, prospect_of
 
 
 def copied(distribution, count=900, seed=0):
@@ -66,7 +66,7 @@ def test_permutations_are_exactly_nothing_with_certainty():
     ],
 )
 def test_where_the_thresholds_are(interval, verdict):
-    assert verdict_of(interval) == verdict
+    assert prospect_of(interval) == verdict
 
 
 def test_the_interval_covers_what_much_data_says():

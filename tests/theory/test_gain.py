@@ -124,8 +124,8 @@ def test_it_is_what_its_definition_says(sentences, sparse):
 
 def test_its_whole_table_is_the_count_table():
     pairs = copied(Independent(6, 5), 60)
-    cells = gain_module._Cells.of(pairs)
-    table = gain_module._table(cells, cells.block(pairs, 0, len(pairs)))
+    cells = gain_module.Cells.of(pairs)
+    table = gain_module.table_of(cells, cells.block(pairs, 0, len(pairs)))
     assert table.counts.reshape(5, 5) == pytest.approx(count_table(pairs).dense(), rel=1e-12)
 
 

@@ -89,16 +89,16 @@ def audit(
         )
     if not isinstance(seeds, int) or not 1 <= seeds <= MOST_SEEDS:
         raise UsageError(f"An audit trains 1 to {MOST_SEEDS} seeds, not {seeds!r}.")
-    chosen, tell = budget_of(budget), say or (lambda _: None)
+    chosen, announce = budget_of(budget), say or (lambda _: None)
     home = store if isinstance(store, RunStore) else RunStore(store)
     engine = engine or LocalEngine(jobs or cores())
     if source is not None and target is not None:
         from attnlab.auditing.pairs.audit import audit_pairs
 
         how: dict[str, Any] = {"budget": budget, "seeds": seeds, "store": home, "out": out, "engine": engine}
-        return audit_pairs(source, target, watching=watching, say=tell, examples=examples, **how)
+        return audit_pairs(source, target, watching=watching, say=announce, examples=examples, **how)
     assert isinstance(texts, LabelledTexts)
-    tell("reading the texts")
+    announce("reading the texts")
     task, corpus = own_task(texts, chosen)
     findings = find_in_data(texts, corpus)
     made_forecast = forecast(texts)
@@ -106,7 +106,7 @@ def audit(
     with watched(watching) as watch:
         done = plan.train(home, engine, watch)
     with threads(1):
-        read = _Reading(corpus, chosen, None if out is None else as_path(out, "A folder") / "fields", tell)
+        read = _Reading(corpus, chosen, None if out is None else as_path(out, "A folder") / "fields", announce)
         learned = [read.network(run) for run in done.learned]
         twins = {weight: read.network(run, run.step) for weight, run in done.twins.items()}
         numbers = read.numbers(done, learned, twins)
@@ -149,8 +149,8 @@ def _unwatched(_: Any) -> Callable[[Any, Any], None]:
 class _Reading:
     """What is read of the trained networks, kept in ``folder`` so that it is read once."""
 
-    def __init__(self, corpus: Corpus, budget: Budget, folder: Path | None, tell: Say) -> None:
-        self.corpus, self.folder, self.tell = corpus, folder, tell
+    def __init__(self, corpus: Corpus, budget: Budget, folder: Path | None, announce: Say) -> None:
+        self.corpus, self.folder, self.announce = corpus, folder, announce
         self.texts = evaluated(corpus, budget.texts)["valid"]
         self.sample = sample_for_leave_one_out(self.texts, LEFT_OUT).numpy()
 
@@ -161,7 +161,7 @@ class _Reading:
         path = None if self.folder is None else self.folder / f"{run.id}-{at}.parquet"
         if path is not None and (known := stored_fields(path, self.sample, run.id, at)) is not None:
             return known
-        self.tell(f"reading run {run.id}: attention, influence, leave-one-out")
+        self.announce(f"reading run {run.id}: attention, influence, leave-one-out")
         fields = read_network(load_classifier(run.run, at, self.corpus).model, self.texts, self.sample)
         if path is not None:
             write_fields(path, fields, self.sample, run.id, at)

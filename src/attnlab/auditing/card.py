@@ -154,7 +154,7 @@ def _learned(numbers: Numbers, words: Wording) -> Answer:
         advice = f"See what the forecast says about the data. {words.data}"
         return Answer(question, "poor", measure, number, said, advice)
     if number.low is None or number.high is None:
-        return Answer(question, "unknown", measure, number, f"There are too few {words.text}s to tell.")
+        return Answer(question, "unknown", measure, number, f"There are too few {words.text}s to decide.")
     if number.high < FLAT:
         said = (
             f"It is practically uniform: all words of a {words.text} get nearly the same share, whatever the accuracy."
@@ -172,7 +172,7 @@ def _knowledge(compared: Compared, words: Wording) -> Answer:
         "good": f"Its top word is among those from which the network would guess {words.label} by themselves.",
         "mixed": f"Its top word is somewhat more often than by chance one that says {words.label} by itself.",
         "poor": f"Its top word is hardly more often than by chance one that says {words.label} by itself.",
-        "unknown": "It cannot be told.",
+        "unknown": "It is not known.",
     }
     advice = (
         ""
@@ -193,7 +193,7 @@ def _influence(gradient: Compared, other: Compared, words: Wording) -> Answer:
         "good": f"Its top word is {one}.",
         "mixed": f"Its top word is somewhat more often than by chance {one}.",
         "poor": f"Its top word is hardly more often than by chance {one}.",
-        "unknown": "It cannot be told.",
+        "unknown": "It is not known.",
     }
     tau = f" Over all words of a {words.text} the orders agree by tau {worst.tau}."
     advice = "" if grade == "good" else words.instead
@@ -209,7 +209,7 @@ def _stable(compared: Compared | None) -> Answer:
         "good": "Networks from other seeds look at the same words.",
         "mixed": "Networks from other seeds look at the same words in part.",
         "poor": "Networks from other seeds look at other words.",
-        "unknown": "It cannot be told.",
+        "unknown": "It is not known.",
     }
     advice = "" if grade in ("good", "unknown") else "Read the mean over several seeds, not one network's attention."
     return Answer(question, grade, measure, number, says[grade], advice)

@@ -87,7 +87,7 @@ class DataFindings:
                 f"{self.discarded:.1%} of the characters are no part of a word and are not read, the commonest being "
                 f"{' '.join(self.commonest)}."
             )
-        said.append(f"{self.unknown:.1%} of the validation texts' words are too rare to be told apart.")
+        said.append(f"{self.unknown:.1%} of the validation texts' words are too rare to be distinguished.")
         return said
 
 
@@ -107,7 +107,7 @@ def find_in_data(texts: LabelledTexts, corpus: Corpus) -> DataFindings:
     train, valid = (_texts(part.words.numpy(), part.offsets.numpy()) for part in (corpus.train, corpus.valid))
     known = set(train)
     # Rare words are all the same to the corpus, so that texts with one may only look alike.
-    told = [not (corpus.valid.words[a:b] == 0).any() for a, b in pairwise(corpus.valid.offsets.tolist())]
+    all_known = [not (corpus.valid.words[a:b] == 0).any() for a, b in pairwise(corpus.valid.offsets.tolist())]
     characters = Counter(char for text in texts.texts or () for char in _DISCARDED.findall(text))
     written = sum(len("".join(text.split())) for text in texts.texts or ())
     shares = np.bincount(corpus.valid.labels.numpy(), minlength=len(corpus.classes)) / len(corpus.valid)
@@ -116,7 +116,7 @@ def find_in_data(texts: LabelledTexts, corpus: Corpus) -> DataFindings:
         classes=tuple(zip(corpus.classes, counts.tolist(), strict=True)),
         duplicates=duplicates,
         contradictory=contradictory,
-        leaked=sum(words in known for words, plain in zip(valid, told, strict=True) if plain),
+        leaked=sum(words in known for words, plain in zip(valid, all_known, strict=True) if plain),
         discarded=characters.total() / written if written else 0.0,
         commonest=tuple(char for char, _ in sorted(characters.items(), key=lambda item: (-item[1], item[0]))[:5]),
         unknown=float((corpus.valid.words == 0).double().mean()),

@@ -29,10 +29,12 @@ def best_kept_step(run: Run) -> int:
 
     A schedule with ``keep="best"`` keeps the weights of that evaluation.
     """
-    steps = run.steps()
+    steps = run.kept()
     if not steps:
         raise StoreError(f"Run {run.id} has no weights in the store; train it again.")
-    accuracy = {int(row["step"]): row["accuracy"] for row in run.metrics() if "accuracy" in row}
+    if len(steps) == 1:
+        return steps[0]
+    accuracy = {int(row["step"]): row["accuracy"] for row in run.whole_metrics() if "accuracy" in row}
     measured = [step for step in steps if step in accuracy]
     return max(measured, key=lambda step: accuracy[step]) if measured else steps[-1]
 
@@ -52,6 +54,6 @@ def load_classifier(run: Run, step: int | None = None, corpus: Corpus | None = N
     step = best_kept_step(run) if step is None else step
     # Word vectors are where it began, not what it learned, so their file is not needed.
     network = model.model_copy(update={"vectors": None}).build(corpus.words, len(corpus.classes), spec.init_seed)
-    network.load_state_dict(run.load(step).weights)
+    run.load_into(network, step)
     rule = KNOWN[task.corpus].rule if task.file is None else TokenRule()
     return TrainedClassifier(run, spec, step, network.eval(), corpus, rule)

@@ -143,7 +143,7 @@ def translate(
 
 
 def _notes(whole: int, source: torch.Tensor) -> tuple[str, ...]:
-    """What was cut off, and what the network cannot tell apart."""
+    """What was cut off, and what the network cannot distinguish."""
     notes = []
     if whole > LONGEST:
         notes.append(f"it has {whole} pieces and is cut to {LONGEST}")

@@ -1,7 +1,7 @@
 """``attnlab align``: word alignments of a parallel corpus, by IBM Model 1."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from typer import Argument, Option
 
+from attnlab.cli import options
 from attnlab.cli.options import File, JsonOption, console, listing, settings
 from attnlab.errors import UsageError
 
@@ -20,14 +21,21 @@ if TYPE_CHECKING:
     from attnlab.theory.aligner import Watch
     from attnlab.theory.lexicon import Lexicon
 
+_CLUSTER = "Beyond one machine"
 _PANELS = "The text", "Scoring", "Spelling (for a text and a gold that differ in it)"
 _text, _gold, _spelling = (partial(Option, rich_help_panel=panel) for panel in _PANELS)
 
 
 def align(
-    file: Annotated[File, Argument(help="One file of lines `source ||| target`.", show_default=False)] = None,
-    source: Annotated[File, _text(help="Source sentences, one a line; plain, .gz or .xz.")] = None,
-    target: Annotated[File, _text(help="Target sentences, line by line their translations.")] = None,
+    file: Annotated[
+        list[str] | None,
+        Argument(help="Lines `source ||| target`: one file, several, or a pattern in quotes.", show_default=False),
+    ] = None,
+    source: Annotated[
+        list[str] | None,
+        _text(help="Source sentences, one a line; plain, .gz or .xz; may be given several times, or as a pattern."),
+    ] = None,
+    target: Annotated[list[str] | None, _text(help="Target sentences, line by line their translations.")] = None,
     out: Annotated[
         File, Option(help="File for the links, `i-j` from 0, a line a pair.", show_default="standard output")
     ] = None,
@@ -53,6 +61,12 @@ def align(
         str | None,
         _spelling(help="source or target: the French side, where l', des, du, au, aux are split (in the text only)."),
     ] = None,
+    engine: options.EngineOption = "local",
+    address: options.AddressOption = None,
+    workers: Annotated[
+        int | None,
+        Option(min=1, help="Workers that share the corpus.", rich_help_panel=_CLUSTER, show_default="as there is room"),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Align the words of a parallel corpus: which word translates which, from what occurs together.
@@ -69,6 +83,7 @@ def align(
 
     check_direction(direction)
     check_training(iterations, tolerance)
+    file, source, target = file or None, source or None, target or None
     if (file is None) == (source is None and target is None) or (source is None) != (target is None):
         raise UsageError("Name the text either as one FILE of lines `source ||| target`, or by --source and --target.")
     if (gold_source is None) != (gold_target is None) or (gold is None and gold_source is not None):
@@ -76,11 +91,25 @@ def align(
     if split_contractions not in (None, "source", "target"):
         raise UsageError(f"--split-contractions names the French side, source or target, not {split_contractions!r}.")
     forms = [check_form(path) for path in table_out or []]
-    check_outputs([out, *(table_out or [])], [file, source, target, table, gold, gold_source, gold_target])
+    texts = _files(file, source, target)
+    named = [path for one in texts for path in (one if isinstance(one, tuple) else (one,))]
+    check_outputs([out, *(table_out or [])], [*named, table, gold, gold_source, gold_target])
+    options.check_engine(engine, address)
     rules = [Conventions(lower, strip_accents, tokenise, split_contractions == side) for side in ("source", "target")]
     links = None if gold is None else read_gold(gold)
     lexicon = None if table is None else read_lexicon(table)
-    pairs = _read(rules, file, source, target)
+    if engine == "ray":
+        if lexicon is not None or (gold is not None and gold_source is None):
+            raise UsageError("--engine ray takes no --table, and a --gold only with --gold-source and --gold-target.")
+        made = _Beyond(texts, rules, address, workers)
+        gold_text = (
+            None if gold is None else _read([rule.keeping_positions() for rule in rules], gold_source, gold_target)
+        )
+        how = {"direction": direction, "iterations": iterations, "null": null, "tolerance": tolerance}
+        report, lines = made.align(how, list(zip(table_out or [], forms, strict=True)), gold_text, links)
+        _write(lines, out, report, as_json)
+        return
+    pairs = _read_many(rules, texts)
     gold_pairs = pairs
     if gold_source is not None:
         gold_pairs = _read([rule.keeping_positions() for rule in rules], gold_source, gold_target)
@@ -109,14 +138,80 @@ def align(
     }
     for path, form in zip(table_out or [], forms, strict=True):
         write_atomically(path, lexicon.to_bytes(form))
+    _write([pharaoh(alignment)], out, report, as_json)
+
+
+def _write(lines: "Sequence[bytes]", out: File, report: dict[str, Any], as_json: bool) -> None:
+    from attnlab.files import write_atomically
+
     if out is not None:
-        write_atomically(out, pharaoh(alignment))
+        write_atomically(out, b"".join(lines))
     elif not as_json:
-        typer.echo(pharaoh(alignment), nl=False)
+        for part in lines:
+            typer.echo(part, nl=False)
     if as_json:
         typer.echo(json.dumps(report, indent=2))
     else:
         _print(report)
+
+
+def _files(
+    file: list[str] | None, source: list[str] | None, target: list[str] | None
+) -> "list[tuple[Path, Path]] | list[Path]":
+    """The files of the text, each alone or with its other side."""
+    from attnlab.data.many_files import expand, paired
+
+    if file is not None:
+        return expand(file, "joined")
+    return paired(expand(source or [], "source"), expand(target or [], "target"))
+
+
+def _read_many(rules: "list[Conventions]", texts: "list[tuple[Path, Path]] | list[Path]") -> "SentencePairs":
+    from attnlab.data.many_files import read_many
+
+    if len(texts) == 1:
+        (one,) = texts
+        return _read(rules, *(one if isinstance(one, tuple) else (one,)))
+    return read_many(texts, [rule if any(vars(rule).values()) else None for rule in rules])
+
+
+class _Beyond:
+    """The text spread over the workers of a cluster."""
+
+    def __init__(self, texts: Any, rules: "list[Conventions]", address: str | None, workers: int | None) -> None:
+        from attnlab.cluster.sharded import on_ray
+
+        self.corpus = on_ray(texts, [rule if any(vars(rule).values()) else None for rule in rules], address, workers)
+
+    def align(
+        self, how: dict[str, Any], tables: "list[tuple[Path, str]]", gold_pairs: "SentencePairs | None", links: Any
+    ) -> "tuple[dict[str, Any], list[bytes]]":
+        """The report and the lines of links; the tables are written, part by part."""
+        from attnlab.cluster.sharded import align_sharded
+        from attnlab.theory.lexicon import write_parts
+
+        corpus, null = self.corpus, bool(how["null"])
+        with _progress(how["iterations"] * (1 if how["direction"] in ("forward", "reverse") else 2)) as watch:
+            made = align_sharded(corpus, **how, keep=bool(tables) or gold_pairs is not None, watch=watch)
+        names = list(made.models)
+        for path, form in tables:
+            write_parts(path, form, corpus.parts(names, null))
+        scored = None
+        if gold_pairs is not None:
+            scored = _scored(corpus.known(gold_pairs, names, null), gold_pairs, links)
+        models = {name: {"log_likelihoods": values, "converged": done} for name, (values, done) in made.models.items()}
+        report = {
+            "pairs": corpus.pairs,
+            "empty_pairs": corpus.empty,
+            "source_words": len(corpus.source.words),
+            "target_words": len(corpus.target.words),
+            "direction": how["direction"],
+            "links": made.links,
+            "models": models,
+            "gold": scored,
+            "workers": corpus.crew.size,
+        }
+        return report, made.lines
 
 
 def _read(rules: "list[Conventions]", *files: Path | None) -> "SentencePairs":

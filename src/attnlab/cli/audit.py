@@ -35,6 +35,10 @@ def audit(
     out: Annotated[Path, Option(help="Folder for the page, audit.html, and all results.")] = Path("audit"),
     no_texts: Annotated[bool, Option("--no-texts", help="No texts of yours on the page.")] = False,
     jobs: options.JobsOption = None,
+    engine: options.EngineOption = "local",
+    address: options.AddressOption = None,
+    cpus_per_run: options.CpusOption = None,
+    gpus_per_run: options.GpusOption = None,
     store: options.StoreOption = Path("runs"),
     as_json: options.JsonOption = False,
 ) -> None:
@@ -46,14 +50,13 @@ def audit(
     from attnlab.auditing.result import FILES
     from attnlab.data.texts import read_texts
     from attnlab.files import check_outputs
-    from attnlab.runs.engine import LocalEngine
     from attnlab.runs.progress import watching
 
     budget_of(budget)
     if (file is None) == (source is None and target is None) or (source is None) != (target is None):
         raise UsageError("Name either a FILE of labelled texts, or a parallel corpus by --source and --target.")
     check_outputs([out / name for name in FILES], [file, source, target])
-    device = options.check_device(options.settings.device)
+    where = options.make_engine(engine, jobs, address, cpus_per_run, gpus_per_run)
     screen = options.console()
     data: dict[str, Any] = {"source": source, "target": target}
     if file is None:
@@ -76,8 +79,8 @@ def audit(
         store=store,
         out=out,
         examples=not no_texts,
-        engine=LocalEngine(options.workers(jobs), device),
-        watching=lambda: watching(screen),
+        engine=where,
+        watching=lambda: watching(screen, options.workers(jobs)),
         say=lambda what: screen.print(Text(f"{what} ...", "dim")),
     )
     written = made.write(out)

@@ -99,11 +99,11 @@ def at_length(decisions: list[Decision]) -> Group:
     for name, group in grouped:
         drawn.append(Text(f"\n{name}", style="bold underline"))
         for decision in group:
-            drawn += [line(decision), Padding(Text("\n".join(told(decision)), style="dim"), (0, 0, 0, 2))]
+            drawn += [line(decision), Padding(Text("\n".join(details(decision)), style="dim"), (0, 0, 0, 2))]
     return Group(*drawn)
 
 
-def told(decision: Decision) -> list[str]:
+def details(decision: Decision) -> list[str]:
     """What else there is to know of a claim, a line each: where it was decided, by which rules, and how before."""
     claim, rows = decision.claim, ", ".join(decision.rows)
     stance = {"affirms": "", "rejects": " The paper rejects it.", "suggests": " The paper suggests it."}[claim.stance]

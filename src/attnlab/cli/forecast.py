@@ -11,14 +11,26 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from attnlab.cli.options import File, JsonOption, Screen, console, listing, print_json, say, settings
+from attnlab.cli.options import (
+    AddressOption,
+    EngineOption,
+    File,
+    JsonOption,
+    Screen,
+    check_engine,
+    console,
+    listing,
+    print_json,
+    say,
+    settings,
+)
 from attnlab.errors import UsageError
 
 if TYPE_CHECKING:
     from attnlab.data.sentence_pairs import SentencePairs
     from attnlab.data.texts import LabelledTexts
     from attnlab.theory.forecast import Forecast
-    from attnlab.theory.gain import Watch
+    from attnlab.theory.gain import Reader, Watch
     from attnlab.theory.words import Picture
 
 _parallel, _labelled = (partial(Option, rich_help_panel=panel) for panel in ("A parallel corpus", "Labelled texts"))
@@ -36,18 +48,33 @@ def forecast(
     ] = None,
     text: Annotated[str, _labelled(help="The column of FILE that holds the texts.")] = "text",
     label: Annotated[str, _labelled(help="The column of FILE that holds the labels.")] = "label",
-    source: Annotated[File, _parallel(help="Source sentences, one a line; plain, .gz or .xz.")] = None,
-    target: Annotated[File, _parallel(help="Target sentences, line by line their translations.")] = None,
+    source: Annotated[
+        list[str] | None,
+        _parallel(help="Source sentences, one a line; plain, .gz or .xz; several times, or as a pattern in quotes."),
+    ] = None,
+    target: Annotated[list[str] | None, _parallel(help="Target sentences, line by line their translations.")] = None,
     out: Annotated[File, Option(help="Folder for a page, forecast.html, and all numbers, forecast.json.")] = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    workers: Annotated[
+        int | None,
+        Option(min=1, help="Workers that read.", rich_help_panel="Beyond one machine", show_default="as there is room"),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say from data alone whether attention has a reason to learn which word comes from which. Trains nothing."""
+    from attnlab.data.many_files import expand, paired, read_many
     from attnlab.files import check_outputs
 
+    source, target = source or None, target or None
     if (file is None) == (source is None and target is None) or (source is None) != (target is None):
         raise UsageError("Name either a FILE of labelled texts, or a parallel corpus by --source and --target.")
+    sides = paired(expand(source or [], "source"), expand(target or [], "target"))
     if out is not None:
-        check_outputs([out / name for name in ("forecast.html", "forecast.json")], [file, source, target])
+        read = [file, *(path for one in sides for path in one)]
+        check_outputs([out / name for name in ("forecast.html", "forecast.json")], read)
+    check_engine(engine, address)
+    reader = _reader(address, workers) if engine == "ray" else None
     with progress() as watch:
         if file is not None:
             from attnlab.data.texts import read_texts
@@ -60,13 +87,15 @@ def forecast(
                     f"{file}: all texts with a word have the label {labels[0][:40]!r} in the column {label!r}; a "
                     "forecast needs two."
                 )
-            result, name = _named(file, texts, watch), file.name
-        elif source is not None and target is not None:
+            result, name = _named(file, texts, watch, reader), file.name
+        else:
             from attnlab.data.sentence_pairs import read_pairs
 
-            name = f"{source.name} and {target.name}"
+            name = f"{sides[0][0].name} and {sides[0][1].name}"
+            name += f" and {len(sides) - 1} more pairs of files" if len(sides) > 1 else ""
             watch(f"reading {name}")
-            result = _named(source, read_pairs(source, target), watch)
+            pairs = read_pairs(*sides[0]) if len(sides) == 1 else read_many(sides)
+            result = _named(sides[0][0], pairs, watch, reader)
     for note in result.notes:
         console().print(Text(note, "yellow"))
     written = []
@@ -85,12 +114,21 @@ def forecast(
         say(str(path))
 
 
-def _named(file: Path, data: "LabelledTexts | SentencePairs", watch: "Watch") -> "Forecast":
+def _reader(address: str | None, workers: int | None) -> "Reader":
+    """The workers of a cluster."""
+    from attnlab.cluster.crew import RayCrew
+    from attnlab.cluster.gains import ReadByCrew
+    from attnlab.theory.gain_shards import GainShard
+
+    return ReadByCrew(RayCrew(GainShard, workers, address))
+
+
+def _named(file: Path, data: "LabelledTexts | SentencePairs", watch: "Watch", reader: "Reader | None") -> "Forecast":
     """The forecast; what is wrong with the data is said of its file."""
     from attnlab.theory.forecast import forecast
 
     try:
-        return forecast(data, watch=watch)
+        return forecast(data, watch=watch, reader=reader)
     except UsageError as error:
         raise UsageError(f"{file}: {error}") from None
 

@@ -1,12 +1,14 @@
 """Options that several commands share, and what they mean together."""
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -16,6 +18,9 @@ from rich.text import Text
 from typer import Option
 
 from attnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from attnlab.runs.engine import Engine
 
 
 def check_store(store: Path) -> Path:
@@ -38,6 +43,25 @@ JobsOption = Annotated[
 StopHopelessOption = Annotated[
     bool,
     Option("--stop-hopeless", help="End runs on copying that will not learn by step 200, as the early verdict has it."),
+]
+_cluster = partial(Option, rich_help_panel="Beyond one machine")
+EngineOption = Annotated[str, _cluster("--engine", help="local: worker processes here; ray: a cluster.")]
+AddressOption = Annotated[
+    str | None,
+    _cluster(
+        "--address",
+        help="The cluster's HOST:PORT, or auto on one of its nodes.",
+        envvar="RAY_ADDRESS",
+        show_default="a Ray of its own, started here",
+    ),
+]
+CpusOption = Annotated[
+    float | None,
+    _cluster("--cpus-per-run", min=0, help="Processors that each run reserves; fractions too.", show_default="1"),
+]
+GpusOption = Annotated[
+    float | None,
+    _cluster("--gpus-per-run", min=0, help="GPUs that each run reserves; fractions share one.", show_default="0"),
 ]
 File = Path | None
 JsonOption = Annotated[bool, Option("--json", help="Print JSON alone to standard output.")]
@@ -142,6 +166,31 @@ def workers(jobs: int | None) -> int:
     from attnlab.runs.environment import cores
 
     return cores()
+
+
+def check_engine(name: str, address: str | None, cpus: float | None = None) -> None:
+    """Refuse an engine that there is not, and settings of another one, before any work."""
+    from attnlab.cluster.connection import check_engine
+
+    check_engine(name, None if name == "local" and given_by("RAY_ADDRESS", address) else address, cpus)
+
+
+def make_engine(
+    name: str, jobs: int | None, address: str | None, cpus: float | None = None, gpus: float | None = None
+) -> "Engine":
+    """The engine that these options name; what is wrong with them is said before any work."""
+    from attnlab.runs import engines
+
+    if name == "local" and given_by("RAY_ADDRESS", address):
+        address = None
+    if name == "local":
+        check_device(settings.device)  # a cluster's devices are elsewhere
+    return engines.make_engine(name, workers=jobs, device=settings.device, address=address, cpus=cpus, gpus=gpus)
+
+
+def given_by(variable: str, value: str | None) -> bool:
+    """Whether an option has its value from a variable of the environment."""
+    return value is not None and os.environ.get(variable) == value
 
 
 def check_device(device: str) -> str:

@@ -64,6 +64,10 @@ def run(
         ),
     ] = None,
     jobs: options.JobsOption = None,
+    engine: options.EngineOption = "local",
+    address: options.AddressOption = None,
+    cpus_per_run: options.CpusOption = None,
+    gpus_per_run: options.GpusOption = None,
     store: options.StoreOption = Path("runs"),
     out: Annotated[Path, Option(help="Folder that results are written into.")] = Path("results"),
     as_json: options.JsonOption = False,
@@ -78,7 +82,6 @@ def run(
     from attnlab.lab.recall import recall as recall_runs
     from attnlab.lab.registry import find_experiment
     from attnlab.lab.stopping import check_stoppable
-    from attnlab.runs.engine import LocalEngine
     from attnlab.runs.progress import watching
     from attnlab.runs.store import RunStore
 
@@ -92,12 +95,12 @@ def run(
     recalled = None if recall is None else recall_runs(recall)
     orders = [replace(order, row=row) for row in chosen_rows(experiment, order.preset, only or ())]
     check_outputs([out / experiment.name / "result.json"])
-    engine = LocalEngine(options.workers(jobs), options.check_device(options.settings.device))
+    where = options.make_engine(engine, jobs, address, cpus_per_run, gpus_per_run)
     runs = RunStore(store)
     if plan:
         places = [out, *places_of_results(None)]
         costs = [(order, estimate(experiment, order, runs, recalled, places)) for order in orders]
-        _plan(costs, experiment.name, engine.workers, as_json)
+        _plan(costs, experiment.name, options.workers(jobs), as_json)
         return
     screen, documents = options.console(), []
     for order in orders:
@@ -106,8 +109,8 @@ def run(
         command += (f" --only {order.row}" if order.row else "") + (f" --seeds {seeds}" if seeds else "")
         command += " --stop-hopeless" * stop_hopeless + (" --recall results" if recall else "")
         try:
-            with watching(screen, engine.workers) as watch:
-                done = conduct(experiment, order, runs, engine, out, command=command, watch=watch, recalled=recalled)
+            with watching(screen, options.workers(jobs)) as watch:
+                done = conduct(experiment, order, runs, where, out, command=command, watch=watch, recalled=recalled)
         except KeyboardInterrupt:
             options.settings.kept = _kept(experiment.plan(order, {}), runs)
             raise

@@ -18,6 +18,7 @@ from attnlab.cli.data_pairs import (
 )
 from attnlab.cli.options import File
 from attnlab.cli.train_pairs import train_pairs
+from attnlab.cli.train_seeds import Seeds, print_seeds, train_seeds
 from attnlab.errors import UsageError
 
 own_file = partial(Option, rich_help_panel="A file of your own")
@@ -49,6 +50,12 @@ def train(
     steps: Annotated[int, Option(min=1, help="Updates at most.")] = 2000,
     patience: Annotated[int, Option(min=1, help="Evaluations without a lower validation loss that end it.")] = 4,
     seed: Annotated[int, Option(min=0, help="Of the starting weights and the order of the texts.")] = 0,
+    seeds: Annotated[int, Option(min=1, max=10_000, help="Seeds to train, from --seed on.")] = 1,
+    jobs: options.JobsOption = None,
+    engine: options.EngineOption = "local",
+    address: options.AddressOption = None,
+    cpus_per_run: options.CpusOption = None,
+    gpus_per_run: options.GpusOption = None,
     store: options.StoreOption = Path("runs"),
     as_json: options.JsonOption = False,
 ) -> None:
@@ -62,10 +69,11 @@ def train(
 
     if attention not in ("learned", "uniform"):
         raise UsageError(f"--attention {attention}: attention is learned or uniform.")
+    where = Seeds(seed, seeds, options.make_engine(engine, jobs, address, cpus_per_run, gpus_per_run))
     if asks_for_pairs(file, target, pairs, columns, pieces):
         refuse_labels(file, {"text": text, "label": label, "map": groups, "valid": valid})
         sizes = {name: value for name, value in (("pieces", pieces), ("longest", longest)) if value is not None}
-        how: Any = {"attention": attention, "steps": steps, "patience": patience, "seed": seed, **sizes}
+        how: Any = {"attention": attention, "steps": steps, "patience": patience, "seeds": where, **sizes}
         train_pairs(file, target, columns, store=store, as_json=as_json, **how)
         return
     named = {"text": text, "label": label, "groups": groups, "valid": valid, "longest": longest}
@@ -77,13 +85,17 @@ def train(
     screen = options.console()
     for note in corpus.notes:
         screen.print(Text(note, "yellow"))
-    spec = classifier_spec(task, attention="uniform" if attention == "uniform" else "learned", seed=seed)
+    make_spec = partial(classifier_spec, task, attention="uniform" if attention == "uniform" else "learned")
+    spec = make_spec(seed=seed)
     schedule = until_no_improvement(len(corpus.train), steps, patience=patience)
-    device = options.check_device(options.settings.device)
     options.settings.kept = f"What was trained is kept in {store}; the same command goes on from there."
+    if where.several:
+        made = train_seeds(lambda number: make_spec(seed=number), schedule, where, store)
+        print_seeds(made, as_json, content=task.content, classes=corpus.classes, notes=corpus.notes)
+        return
     home = RunStore(store)
     with run_progress(schedule, screen) as observe:
-        done = train(spec, schedule, home, observe=observe, device=device)
+        done = train(spec, schedule, home, observe=observe, device=options.settings.device)
     step = best_kept_step(home.run(done.id))
     row = next(row for row in done.rows if row["step"] == step)
     labels = corpus.valid.labels.bincount(minlength=len(corpus.classes))

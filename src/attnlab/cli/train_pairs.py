@@ -1,5 +1,6 @@
 """``attnlab train`` on sentence pairs: the papers' translator."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -7,6 +8,7 @@ from rich.text import Text
 
 from attnlab.cli import options
 from attnlab.cli.data_pairs import is_bitext, named_columns
+from attnlab.cli.train_seeds import Seeds, print_seeds, train_seeds
 
 
 def train_pairs(
@@ -17,7 +19,7 @@ def train_pairs(
     attention: Literal["learned", "uniform"],
     steps: int,
     patience: int,
-    seed: int,
+    seeds: Seeds,
     store: Path,
     as_json: bool,
     **sizes: Any,
@@ -34,13 +36,17 @@ def train_pairs(
     screen = options.console()
     for note in bitext.notes:
         screen.print(Text(note, "yellow"))
-    spec = translator_spec(task, attention=attention, seed=seed)
+    spec = translator_spec(task, attention=attention, seed=seeds.first)
     schedule = pairs_schedule(len(bitext.train), steps, patience)
-    device = options.check_device(options.settings.device)
     options.settings.kept = f"What was trained is kept in {store}; the same command goes on from there."
     home = RunStore(store)
+    if seeds.several:
+        make_spec = partial(translator_spec, task, attention=attention)
+        made = train_seeds(lambda number: make_spec(seed=number), schedule, seeds, store)
+        print_seeds(made, as_json, content=task.content, notes=bitext.notes)
+        return
     with run_progress(schedule, screen) as observe:
-        done = train(spec, schedule, home, observe=observe, device=device)
+        done = train(spec, schedule, home, observe=observe, device=options.settings.device)
     run = home.run(done.id)
     step = best_kept_step(run)
     row = next(row for row in done.rows if row["step"] == step)

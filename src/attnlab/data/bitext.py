@@ -169,10 +169,11 @@ def load_bitext_files(
     )
 
 
-def keep_bitext(bitext: Bitext) -> None:
-    """Keep a bitext in the cache under its content, so that runs on it need its files no more."""
+def keep_bitext(bitext: Bitext) -> str:
+    """Keep a bitext in the cache under its content, so that runs on it need its files no more; its name there."""
     if read_cached(_kept(bitext.content)) is None:
         write_cached(_kept(bitext.content), *_packed(bitext))
+    return _kept(bitext.content)
 
 
 def kept_bitext(content: str) -> Bitext | None:

@@ -8,6 +8,7 @@ at any time.
 
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from attnlab.data.reading import readable
+from attnlab.errors import UsageError
 
+_KEY = re.compile(r"[a-z]+-[0-9a-f]{1,64}")
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -66,7 +69,10 @@ def write_cached(key: str, arrays: Arrays, facts: object) -> None:
     """Keep arrays and facts, which JSON can hold, under ``key``."""
     text = json.dumps(facts)
     data = save(dict(arrays), {"facts": text, "sha256": _digest(key, arrays, text)})
-    path = _file(key)
+    _put(_file(key), data)
+
+
+def _put(path: Path, data: bytes) -> None:
     new = path.with_name(f".new-{uuid4().hex}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,8 +84,25 @@ def write_cached(key: str, arrays: Arrays, facts: object) -> None:
         warnings.warn(
             f"Preprocessed data cannot be kept in {path.parent} ({fault.strerror or fault}), so it is made anew each "
             "time; ATTNLAB_CACHE can name another folder.",
-            stacklevel=2,
+            stacklevel=3,
         )
+
+
+def cached_bytes(key: str) -> bytes | None:
+    """The file kept under ``key``, if it is there and whole: to be sent to another machine."""
+    return None if read_cached(key) is None else _file(key).read_bytes()
+
+
+def is_cached(key: str) -> bool:
+    """Whether there is a file of this name; reading it says whether it is whole."""
+    return _file(key).is_file()
+
+
+def put_cached(key: str, data: bytes) -> None:
+    """Keep a file that another machine's `cached_bytes` gave; readers check it as any other."""
+    if not _KEY.fullmatch(key):
+        raise UsageError(f"{key[:80]!r} is no name of preprocessed data.")
+    _put(_file(key), data)
 
 
 def check_ragged(values: NDArray[Any], offsets: NDArray[Any], most: int = 2**62) -> None:

@@ -167,10 +167,11 @@ def load_file(
     return _cached(content_key(files, RULES, unicodedata.unidata_version, *settings), build)
 
 
-def keep_corpus(corpus: Corpus) -> None:
-    """Keep a corpus in the cache under its content, so that runs on it need its file no more."""
+def keep_corpus(corpus: Corpus) -> str:
+    """Keep a corpus in the cache under its content, so that runs on it need its file no more; its name there."""
     if read_cached(_kept(corpus.content)) is None:
         write_cached(_kept(corpus.content), *_packed(corpus))
+    return _kept(corpus.content)
 
 
 def kept_corpus(content: str) -> Corpus | None:

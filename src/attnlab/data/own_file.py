@@ -61,7 +61,7 @@ def parse_groups(groups: str | Mapping[str, str] | None) -> dict[str, str] | Non
     if twice := [label for label, count in Counter(label for label, _ in pairs).items() if count > 1]:
         raise UsageError(f"The label {twice[0]!r} is named twice in the groups; each belongs to one class.")
     if len({name for _, name in pairs}) < 2:
-        raise UsageError("The groups of labels must make two or more classes, as '1,2=neg 4,5=pos' does.")
+        raise UsageError(f"The groups of labels {groups!r} must make two or more classes, as '1,2=neg 4,5=pos' does.")
     return dict(pairs)
 
 

@@ -205,21 +205,29 @@ def read_pairs(
     if target is None:
         read = read_columns(source, columns, ("source", "target"))
         sides = [column if rule is None else _each(column, rule) for column, rule in zip(read, rules, strict=True)]
-        return _pairs(sides[0], sides[1], str(source), str(source), warn_empty)
+        return pairs_of_lines(sides[0], sides[1], str(source), str(source), warn_empty)
     files = source, Path(target)
-    sides = [_lines(_converted(read_utf8(file), rule)) for file, rule in zip(files, rules, strict=True)]
+    sides = [as_lines(_converted(read_utf8(file), rule)) for file, rule in zip(files, rules, strict=True)]
     if len(sides[0]) != len(sides[1]):
         raise UsageError(
             f"{source} has {len(sides[0])} lines and {target} has {len(sides[1])}; line n of one must be the "
             "translation of line n of the other."
         )
-    return _pairs(sides[0], sides[1], str(source), str(target), warn_empty)
+    return pairs_of_lines(sides[0], sides[1], str(source), str(target), warn_empty)
 
 
 def read_joined_pairs(
     path: Path, *, source_conventions: Conventions | None = None, target_conventions: Conventions | None = None
 ) -> SentencePairs:
     """The pairs of one file with lines ``source ||| target``; empty lines are named in a warning."""
+    texts = split_joined(path)
+    conventions = source_conventions, target_conventions
+    sides = [as_lines(_converted(text, rules)) for text, rules in zip(texts, conventions, strict=True)]
+    return pairs_of_lines(sides[0], sides[1], str(path), str(path), True)
+
+
+def split_joined(path: Path) -> tuple[bytes, bytes]:
+    """The two sides of a file with lines ``source ||| target``."""
     parts = [line.split(SEPARATOR) if line.strip() else ["", ""] for line in read_lines(path)]
     for number, part in enumerate(parts, 1):
         if len(part) != 2:
@@ -227,10 +235,8 @@ def read_joined_pairs(
                 f"{path}, line {number} has {SEPARATOR} {len(part) - 1} times; it must stand once, between the source "
                 "sentence and the target sentence."
             )
-    texts = ("".join(part[side] + "\n" for part in parts).encode("utf-8") for side in (0, 1))
-    conventions = source_conventions, target_conventions
-    sides = [_lines(_converted(text, rules)) for text, rules in zip(texts, conventions, strict=True)]
-    return _pairs(sides[0], sides[1], str(path), str(path), True)
+    source, target = ("".join(part[side] + "\n" for part in parts).encode("utf-8") for side in (0, 1))
+    return source, target
 
 
 def _converted(data: bytes, conventions: Conventions | None) -> bytes:
@@ -241,7 +247,7 @@ def _each(column: pa.Array, conventions: Conventions) -> pa.Array:
     return pa.array([conventions.apply(text) for text in column.to_pylist()], pa.large_string())
 
 
-def _lines(data: bytes) -> pa.Array:
+def as_lines(data: bytes) -> pa.Array:
     """The lines of a text as an Arrow array, without a Python object for each. A line still has its newline."""
     if data and not data.endswith(b"\n"):
         data += b"\n"
@@ -250,7 +256,9 @@ def _lines(data: bytes) -> pa.Array:
     return pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
 
 
-def _pairs(source_lines: pa.Array, target_lines: pa.Array, source: str, target: str, warn_empty: bool) -> SentencePairs:
+def pairs_of_lines(
+    source_lines: pa.Array, target_lines: pa.Array, source: str, target: str, warn_empty: bool
+) -> SentencePairs:
     """Both sides as pairs, once it is clear that there are any and none is absurdly long."""
     sides = Side.of_lines(source_lines), Side.of_lines(target_lines)
     where = source if source == target else f"{source} and {target}"

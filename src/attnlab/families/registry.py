@@ -16,7 +16,7 @@ network with another run's has an ``original``, that run's id and step, and its 
 (`attnlab.protocols.Twin`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from types import ModuleType
@@ -201,6 +201,14 @@ def build_problem(spec: RunSettings, device: str = "cpu", weights: Weights | Non
         assert isinstance(problem, Twin)
         problem.take_original(weights(*original))
     return problem
+
+
+def kept_data(spec: RunSettings) -> str | None:
+    """Keep the data of a run's task in the cache (`attnlab.data.cache`), and say under which name, if its task can:
+    a machine that has no data is sent it. None for tasks that need none, or whose files every machine must have.
+    """
+    keep: Callable[[], str] | None = getattr(spec.task, "keep", None)
+    return None if keep is None else keep()
 
 
 def stop_rule(spec: RunSettings) -> StopRule | None:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
+from torch.nn import Module
 
 from attnlab.families.copying.success import EVERY, WITHIN, first_learned
 from attnlab.runs.loop import Trained
@@ -42,14 +42,19 @@ class Outcome:
         step = self.learned_within(updates)
         return updates + EVERY if step is None else step
 
-    def weights(self) -> tuple[int, dict[str, Tensor]]:
-        """The network's weights at the end of the run, and the step they are of.
-
-        Where the run has since gone on and dropped those, the first that are kept after its end.
+    def kept_step(self) -> int:
+        """The step of the weights at the end of the run; where it has since gone on and dropped those, the first after
+        its end that are kept.
         """
         assert self.run.run is not None  # runs that are recalled have no weights
-        step = min(step for step in self.run.run.steps() if step >= self.run.step)
-        return step, self.run.run.load(step).weights
+        return min(step for step in self.run.run.steps() if step >= self.run.step)
+
+    def load_into(self, network: Module) -> int:
+        """Give ``network`` the weights at the end of the run; returns the step they are of."""
+        assert self.run.run is not None
+        step = self.kept_step()
+        self.run.run.load_into(network, step)
+        return step
 
     def up_to(self, step: int) -> Self:
         """The same without what was measured after ``step``."""

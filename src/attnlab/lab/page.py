@@ -198,8 +198,8 @@ def paragraphs(result: WrittenResult) -> list[str]:
 
 def _left_out(result: WrittenResult) -> str:
     """What its preset left out of the paper's settings, in brackets."""
-    told = departing(result.document["experiment"], result.preset, result.row)
-    return f" ({told})" if told else ""
+    departs = departing(result.document["experiment"], result.preset, result.row)
+    return f" ({departs})" if departs else ""
 
 
 def _parts(result: WrittenResult) -> list[Section]:

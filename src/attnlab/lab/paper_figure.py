@@ -116,7 +116,8 @@ class PageWords(_Record):
     """What the page of an experiment's result says of itself.
 
     ``answer``: two sentences; numbers are filled in from the result: ``{claim_id.effect:.0%}``, ``{claim_id.low}``,
-    ``{claim_id.high}``, or of one part ``{claim_id[0].effect}``, with underscores for the id's hyphens.
+    ``{claim_id.high}``, or of one part ``{claim_id[0].effect}``, with underscores for the id's hyphens. ``name`` and
+    ``detail`` are a part's own words.
     ``captions``: what each figure shows, by its name, in the order in which they are to be read; ``first`` names
     the one that answers the question, if that is another than the first.
     """
@@ -146,7 +147,7 @@ class Numbers:
         self.finding, self.verdict = finding, finding.verdict
         deciding = next((part for part in finding.parts if part.verdict == finding.verdict), finding.parts[0])
         self.part = deciding
-        self.effect = deciding.effect
+        self.effect, self.name, self.detail = deciding.effect, deciding.name, deciding.detail
         self.low, self.high = deciding.interval or (deciding.effect, deciding.effect)
 
     def __getitem__(self, k: int) -> "Numbers":

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attnlab.errors import UsageError
-from attnlab.lab.claims import PRESETS
+from attnlab.lab.claims import PRESETS, holds_result
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.result import read_result, read_table
@@ -63,9 +63,8 @@ def recall(results: Path) -> Recalled:
         raise UsageError(f"There is no folder {results} to recall runs from; --recall names one of results.")
     rows: dict[str, dict[int, Row]] = {}
     sources: dict[str, str] = {}
-    for place in sorted(results.glob("*/*/result.json")):
-        folder = place.parent
-        if folder.name not in PRESETS:
+    for folder in sorted(results.glob("*/*")):
+        if folder.name not in PRESETS or not holds_result(folder):
             continue
         source, inexact = f"{folder.parent.name}/{folder.name}", set(read_result(folder).get("inexact_runs", ()))
         for id, of_run in runs_of(folder).items():

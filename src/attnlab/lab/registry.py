@@ -45,6 +45,7 @@ CLASSES = {
     "topic-sst": "topic_sst.experiment:TopicSst",
     "sample-complexity": "sample_complexity.experiment:SampleComplexity",
     "sample-complexity-real": "sample_complexity_real.experiment:SampleComplexityReal",
+    "samples-ahead": "samples_ahead.experiment:SamplesAhead",
     "design": "design.experiment:Design",
     "flatness": "flatness.experiment:Flatness",
     "landscape": "landscape.experiment:Landscape",

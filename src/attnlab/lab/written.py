@@ -9,7 +9,7 @@ from typing import Any
 
 from attnlab.errors import UsageError
 from attnlab.files import read_inside
-from attnlab.lab.claims import LARGEST, PRESETS, Finding
+from attnlab.lab.claims import LARGEST, PRESETS, Finding, holds_result
 from attnlab.lab.result import REPLAYS, read_result, read_table
 from attnlab.pages.charts import Description
 from attnlab.pages.fit import address
@@ -60,7 +60,7 @@ def strongest(folder: Path, rows: Sequence[str] = ("",)) -> list[WrittenResult]:
     for row in rows:
         for preset in reversed(PRESETS):
             place = folder / preset / row
-            if (place / "result.json").is_file():
+            if holds_result(place):
                 document = read_result(place)
                 named = document["experiment"], document["preset"], document.get("row", "")
                 if named != (folder.name, preset, row):

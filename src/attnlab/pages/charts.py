@@ -13,7 +13,7 @@ Description = Mapping[str, Any]
 """A chart in Vega-Lite's own words, as ``name.vl.json`` holds it."""
 
 CONTRAST = ("#d55e00", "#0072b2")
-"""Two colours told apart by most eyes, with or without colour vision, and in print."""
+"""Two colours that are different for most eyes, with or without colour vision, and in print."""
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """More of them, in the order in which they are given away."""
 INK = "#333333"

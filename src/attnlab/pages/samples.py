@@ -5,6 +5,7 @@ from pathlib import Path
 
 import altair as alt
 
+from attnlab.errors import UsageError
 from attnlab.files import write_atomically
 from attnlab.measures.samples import MODELS, PAYS, SampleCurves
 from attnlab.pages.charts import headed, hue, inline, rounded
@@ -14,11 +15,19 @@ from attnlab.pages.page import Section, write_page
 def write_samples(folder: Path, found: SampleCurves, name: str) -> list[Path]:
     """Write ``samples.html`` and ``samples.json`` into ``folder``; ``name`` says what was read."""
     folder.mkdir(parents=True, exist_ok=True)
-    page, numbers = folder / "samples.html", folder / "samples.json"
-    write_page(page, f"Samples of {name}", found.sentence, sections(found))
-    text = json.dumps({"data": name, **found.to_json()}, indent=2, ensure_ascii=False)
-    write_atomically(numbers, text.encode("utf-8", "backslashreplace"))  # a file's name may be no UTF-8
-    return [page, numbers]
+    return [save_samples(folder / file, found, name) for file in ("samples.html", "samples.json")]
+
+
+def save_samples(path: Path, found: SampleCurves, name: str) -> Path:
+    """Write one file, a page (.html) or all numbers (.json)."""
+    if path.suffix.lower() == ".html":
+        write_page(path, f"Samples of {name}", found.sentence, sections(found))
+    elif path.suffix.lower() == ".json":
+        numbers = json.dumps({"data": name, **found.to_json()}, indent=2, ensure_ascii=False)
+        write_atomically(path, numbers.encode("utf-8", "backslashreplace"))  # a file's name may be no UTF-8
+    else:
+        raise UsageError(f"Curves are saved as .html (a page) or .json (their numbers), not as {path.name!r}.")
+    return path
 
 
 def sections(found: SampleCurves) -> list[Section]:

@@ -151,19 +151,29 @@ def bind_checkpoint(place: Path, run: str) -> None:
 
 
 def fault_in_tensors(
-    tensors: Mapping[str, Tensor], model: Mapping[str, Tensor], trained: Mapping[str, Tensor], state: Mapping[str, bool]
+    tensors: Mapping[str, Tensor],
+    model: Mapping[str, Tensor],
+    trained: Mapping[str, Tensor],
+    state: Mapping[str, bool],
+    owner: str = "model.",
 ) -> str | None:
     """The first of a checkpoint's tensors that does not fit the network, by its name, or None.
 
     ``state``: what the optimiser keeps of each parameter that it has changed, by name, and whether in its shape.
+    ``owner``: what names of the network's own tensors begin with.
     """
-    wanted = {f"model.{name}": (value.shape, value.dtype) for name, value in model.items()}
+    wanted = {f"{owner}{name}": (value.shape, value.dtype) for name, value in model.items()}
     for name, value in trained.items():
         for key, shaped in state.items():
             if any(f"optimiser.{other}.{name}" in tensors for other in state):
                 wanted[f"optimiser.{key}.{name}"] = (value.shape, value.dtype) if shaped else (Size(), float32)
     found = {name: (value.shape, value.dtype) for name, value in tensors.items()}
     return next((name for name in sorted(found.keys() | wanted.keys()) if found.get(name) != wanted.get(name)), None)
+
+
+def unfitting(path: Path, run: str, tensor: str) -> str:
+    """The sentence on a tensor, found by `fault_in_tensors` in the file ``path``."""
+    return f"{path} does not fit the network of run {run}: see its tensor {tensor[:80]!r}."
 
 
 def tensors_to_bytes(tensors: dict[str, Tensor]) -> bytes:

@@ -48,7 +48,17 @@ class Event:
     error: str = ""
 
 
-_EVENT = TypeAdapter(Event)
+EVENT = TypeAdapter(Event)
+
+
+def order_of(number: int, job: Job) -> dict[str, Any]:
+    """A job as a worker takes it, in plain values."""
+    return {
+        "job": number,
+        "families": from_outside(),
+        "spec": job.spec.model_dump(mode="json"),
+        "schedule": job.schedule.model_dump(mode="json"),
+    }
 
 
 class Engine(Protocol):
@@ -142,12 +152,7 @@ class _Worker:
     def take(self, numbered: tuple[int, Job]) -> None:
         """Hand over a job."""
         self.job, job = numbered
-        line = {
-            "job": self.job,
-            "families": from_outside(),
-            "spec": job.spec.model_dump(mode="json"),
-            "schedule": job.schedule.model_dump(mode="json"),
-        }
+        line = order_of(self.job, job)
         assert self.process.stdin is not None
         with suppress(OSError):  # it is gone; the listener says so
             self.process.stdin.write(json.dumps(line).encode() + b"\n")
@@ -184,7 +189,7 @@ class _Worker:
         with os.fdopen(events, "rb") as lines:
             for line in lines:
                 try:
-                    event = _EVENT.validate_json(line)
+                    event = EVENT.validate_json(line)
                 except ValidationError:
                     event = None
                 if event is None or event.job != self.job:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attnlab.errors import RunFailed, StoreError, UsageError
 from attnlab.families.registry import build_problem
 from attnlab.protocols import Optimiser, Problem, Row, Watchable
-from attnlab.runs.checkpoint import TENSORS, Checkpoint, fault_in_tensors
+from attnlab.runs.checkpoint import TENSORS, Checkpoint, fault_in_tensors, unfitting
 from attnlab.runs.environment import environment, threads
 from attnlab.runs.run import names_alike
 from attnlab.runs.schedule import Schedule
@@ -268,7 +268,7 @@ class _Training:
         parameters, network = self.problem.trained_parameters(), self.problem.model.state_dict()
         if wrong := fault_in_tensors(checkpoint.tensors, network, parameters, self.spec.optimiser.STATE):
             path = self.run.path / "checkpoints" / str(checkpoint.step) / TENSORS
-            raise StoreError(f"{path} does not fit the network of run {self.run.id}: see its tensor {wrong[:80]!r}.")
+            raise StoreError(unfitting(path, self.run.id, wrong))
         weights = {}
         for full_name, value in checkpoint.tensors.items():
             owner, _, name = full_name.partition(".")

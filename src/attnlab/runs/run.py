@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
+from torch.nn import Module
 
 from attnlab import files
 from attnlab.errors import DamagedCheckpoint, ForeignFile, StoreError, UsageError
@@ -171,6 +172,10 @@ class Run:
         """The rows by step; empty if there are none, or they are damaged (with a StoreWarning)."""
         return self.measured().rows
 
+    def whole_metrics(self) -> list[MetricRow]:
+        """The same where something depends on them: damaged or missing ones are a StoreError that names the file."""
+        return tables.read_rows(self.path / METRICS, self.id)[0]
+
     def measured(self) -> Measured:
         """As `metrics`; those of another run are a ForeignFile."""
         rows: list[MetricRow] = []
@@ -189,6 +194,11 @@ class Run:
     def write_fields(self, step: int, table: pa.Table) -> None:
         with self._writing():
             data = tables.to_parquet(table, tables.owner(self.id, step))
+            files.write_atomically(self._fields / f"{step}.parquet", data)
+
+    def take_fields(self, step: int, data: bytes) -> None:
+        """The fields of a step as another store's file has them, which `fields` there has read."""
+        with self._writing():
             files.write_atomically(self._fields / f"{step}.parquet", data)
 
     def fields(self, step: int) -> pa.Table:
@@ -238,12 +248,27 @@ class Run:
         """The steps with a checkpoint that looks whole, by its manifest and its files' sizes."""
         return [int(place.name) for place in self._places() if checkpoints.looks_whole(place, self.id)]
 
+    def kept(self) -> list[int]:
+        """The same where someone is to choose among them: one that is damaged is refused, not passed over."""
+        for place in self._places():
+            if not checkpoints.looks_whole(place, self.id) and files.is_there(place):
+                checkpoints.load_checkpoint(place, self.id)
+        return self.steps()
+
     def load(self, step: int) -> checkpoints.Checkpoint:
         """One checkpoint, verified; a DamagedCheckpoint names the file and what is wrong with it."""
         place = self._checkpoints / str(step)
         if place not in self._places():
             raise StoreError(f"Run {self.id} has no checkpoint of step {step}; it has {self.steps() or 'none'}.")
         return checkpoints.load_checkpoint(place, self.id)
+
+    def load_into(self, network: Module, step: int) -> None:
+        """Give ``network`` the weights of a checkpoint; a StoreError names the first tensor that does not fit it."""
+        weights = self.load(step).weights
+        if wrong := checkpoints.fault_in_tensors(weights, network.state_dict(), {}, {}, owner=""):
+            path = self._checkpoints / str(step) / checkpoints.TENSORS
+            raise StoreError(checkpoints.unfitting(path, self.id, wrong))
+        network.load_state_dict(weights)
 
     def latest(self, at_most: int | None = None) -> checkpoints.Checkpoint | None:
         """The newest whole checkpoint, up to a step if asked; damaged ones are passed over with a StoreWarning."""

@@ -105,7 +105,7 @@ class Inspection:
             layout = self._layout(sum(value.numel() for value in loaded.tensors.values()))
             if self.spec and layout and (name := self._wrong(loaded.tensors, layout)):
                 path = place / checkpoints.TENSORS
-                self._fault(path, f"{path} does not fit the network of run {self.run}: see its tensor {name[:80]!r}.")
+                self._fault(path, checkpoints.unfitting(path, self.run, name))
             if not checkpoints.is_bound(place):
                 self.unbound[place] = partial(checkpoints.bind_checkpoint, place, self.run)
             self._guarded(place, partial(self._strange, place, CHECKPOINT, leftovers=True))

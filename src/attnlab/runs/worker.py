@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -75,15 +76,33 @@ def _read(lines: TextIO, jobs: Jobs, stopping: threading.Event) -> None:
 
 
 def _work(job: dict[str, Any], store: RunStore, device: str, events: TextIO, stopping: threading.Event) -> None:
+    def post(event: dict[str, Any]) -> None:
+        try:
+            events.write(json.dumps(event) + "\n")
+            events.flush()
+        except OSError:  # nobody listens any more: the run is saved where it is, like any that is asked to stop
+            stopping.set()
+
+    work(job, store, device, post, stopping)
+
+
+def work(
+    job: dict[str, Any],
+    store: RunStore,
+    device: str,
+    post: Callable[[dict[str, Any]], None],
+    stopping: threading.Event,
+    after: Callable[[], None] | None = None,
+) -> None:
+    """Train one job, as `attnlab.runs.engine` describes it, and ``post`` its events, the last of which is its end.
+
+    ``after``: called after every update and evaluation.
+    """
     number = job["job"]
     last_news = 0.0
 
     def report(kind: str, step: int = 0, row: Row | None = None, error: str = "") -> None:
-        try:
-            events.write(json.dumps({"job": number, "kind": kind, "step": step, "row": row, "error": error}) + "\n")
-            events.flush()
-        except OSError:  # nobody listens any more: the run is saved where it is, like any that is asked to stop
-            stopping.set()
+        post({"job": number, "kind": kind, "step": step, "row": row, "error": error})
 
     def observe(step: int, row: Row | None) -> None:
         nonlocal last_news
@@ -91,6 +110,8 @@ def _work(job: dict[str, Any], store: RunStore, device: str, events: TextIO, sto
         if row is not None or now - last_news >= NEWS_INTERVAL:
             last_news = now
             report("moved", step, row)
+        if after is not None:
+            after()
 
     try:
         report("began")

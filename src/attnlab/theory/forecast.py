@@ -16,16 +16,16 @@ from attnlab.data.own_file import explain_rows, few
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.data.texts import LabelledTexts
 from attnlab.errors import UsageError
-from attnlab.theory.gain import FOLDS, Floats, Gains, Ints, Watch, read_gains
+from attnlab.theory.gain import FOLDS, Floats, Gains, Ints, Reader, Watch, read_gains
 from attnlab.theory.reasons import LABELS, OFTEN, STRONG, Checks, check_labels
 from attnlab.theory.words import NAMED, Picture, WordForecast, named_words
 
 Kind = Literal["pairs", "labels"]
-Verdict = Literal["no reason to be learned", "likely to be learned", "may be learned", "too little data to tell"]
+Prospect = Literal["no reason to be learned", "likely to be learned", "may be learned", "too little data to tell"]
 
 LIKELY = 0.1
-"""Bits from which on correspondence is likely to be learned: in a batch of 128 about nine sentences then tell a word
-from each of its neighbours, three times what chance makes of nine (its square root)."""
+"""Bits from which on correspondence is likely to be learned: in a batch of 128 about nine sentences then separate a
+word from each of its neighbours, three times what chance makes of nine (its square root)."""
 WEAK = 0.01
 """Bits below which there is no reason: not even one sentence of a batch of 128 tells them apart."""
 MEASURES = {
@@ -35,7 +35,7 @@ MEASURES = {
     "mutual_information": "mutual information of the table",
 }
 """What a forecast measures: what its verdict is made of, and three others that were set down beside it."""
-UNCLEAR: tuple[Verdict, ...] = ("no reason to be learned", "too little data to tell")
+UNCLEAR: tuple[Prospect, ...] = ("no reason to be learned", "too little data to tell")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class LabelForecast:
     texts: int
     gain: float
     interval: tuple[float, float] | None
-    verdict: Verdict
+    verdict: Prospect
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Forecast:
     kind: Kind
     gain: float
     interval: tuple[float, float]
-    verdict: Verdict
+    verdict: Prospect
     sentences: int
     tokens: int
     input_words: int
@@ -120,13 +120,18 @@ class Forecast:
 
 
 def forecast(
-    data: SentencePairs | LabelledTexts, *, kind: Kind | None = None, seed: int = 0, watch: Watch = lambda _: None
+    data: SentencePairs | LabelledTexts,
+    *,
+    kind: Kind | None = None,
+    seed: int = 0,
+    watch: Watch = lambda _: None,
+    reader: Reader | None = None,
 ) -> Forecast:
     """Forecast from sentence pairs, or from labelled texts, whose label is their one output word.
 
     ``data``: what `attnlab.data.sentence_pairs.read_pairs` and `attnlab.data.texts.read_texts` return. ``kind``:
     "labels" where the targets of sentence pairs are labels. ``seed``: which sentences are in which third.
-    ``watch``: called with what is done next.
+    ``watch``: called with what is done next. ``reader``: who reads, if not this process.
 
     >>> from attnlab.seeds import numpy_generator
     >>> words = numpy_generator(0).permuted(np.tile(np.arange(12), (300, 1)), axis=1)
@@ -138,9 +143,9 @@ def forecast(
     """
     pairs, kind = _checked(data, kind)
     _check_words(pairs, kind)
-    gains = read_gains(pairs, seed=seed, watch=watch)
+    gains = read_gains(pairs, seed=seed, watch=watch, reader=reader)
     interval = gain_interval(gains)
-    verdict = verdict_of(interval)
+    verdict = prospect_of(interval)
     labels = _labels(gains) if kind == "labels" else ()
     watch("looking for what else the data says")
     reasons: tuple[str, ...] = ()
@@ -190,10 +195,10 @@ def _interval(gain: Floats, unit: Ints, fold: Ints) -> tuple[float, float]:
     return mean - half, mean + half
 
 
-def verdict_of(interval: tuple[float, float]) -> Verdict:
+def prospect_of(interval: tuple[float, float]) -> Prospect:
     """What an interval of the gain means.
 
-    >>> verdict_of((0.2, 0.3)), verdict_of((0.03, 0.04)), verdict_of((0.0, 0.0)), verdict_of((-0.1, 0.3))
+    >>> prospect_of((0.2, 0.3)), prospect_of((0.03, 0.04)), prospect_of((0.0, 0.0)), prospect_of((-0.1, 0.3))
     ('likely to be learned', 'may be learned', 'no reason to be learned', 'too little data to tell')
     """
     low, high = interval
@@ -224,7 +229,7 @@ def _check_words(pairs: SentencePairs, kind: Kind) -> None:
         raise UsageError(f"All texts have the label {pairs.target_words[pairs.target[0]]!r}; a forecast needs two.")
     for side, count in (("input", len(np.unique(pairs.source))), ("output", used)):
         if count == 1:
-            raise UsageError(f"The {side} has one word only, so there is nothing to tell apart.")
+            raise UsageError(f"The {side} has one word only, so there is nothing to distinguish.")
 
 
 def _one_word_each(pairs: SentencePairs) -> bool:
@@ -244,12 +249,12 @@ def _labels(gains: Gains) -> tuple[LabelForecast, ...]:
         interval = None
         if len(np.unique(unit)) >= OFTEN and len(np.unique(fold)) == FOLDS:
             interval = _interval(gain, unit, fold)
-        verdict: Verdict = "too little data to tell" if interval is None else verdict_of(interval)
+        verdict: Prospect = "too little data to tell" if interval is None else prospect_of(interval)
         labels.append(LabelForecast(gains.pairs.target_words[one], len(rows), float(gain.mean()), interval, verdict))
     return tuple(labels)
 
 
-def _label_reasons(verdict: Verdict, labels: Sequence[LabelForecast], checks: Checks | None) -> tuple[str, ...]:
+def _label_reasons(verdict: Prospect, labels: Sequence[LabelForecast], checks: Checks | None) -> tuple[str, ...]:
     """What else labelled texts say, a sentence each; where there is no reason, which of its kinds it is."""
     reasons: list[str] = []
     total = sum(one.texts for one in labels)

@@ -15,7 +15,7 @@ second. Equal sentences are in one third together: else a sentence would be read
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,36 +82,79 @@ class Gains:
         return float(self.gain.mean())
 
 
-def read_gains(pairs: SentencePairs, *, seed: int = 0, watch: Watch = lambda _: None) -> Gains:
-    """The gain of every output word; ``seed`` decides which sentences are in which third."""
-    watch("counting which words occur together")
-    huge = _huge(pairs)
-    order, thinned = _shuffled(pairs, huge, seed)
-    order, group = _grouped(pairs, order, len(huge))
-    pairs = pairs.select(order)
-    cells = _Cells.of(pairs)
-    bounds = np.searchsorted(group, [(group[-1] + 1) * fold // FOLDS for fold in range(FOLDS + 1)]).tolist()
-    blocks = [cells.block(pairs, low, high) for low, high in pairwise(bounds)]
-    tables = [_table(cells, block) for block in blocks]
-    whole = _Table(*(sum(parts) for parts in zip(*tables, strict=True)))
-    read = []
-    for fold, block in enumerate(blocks):
-        watch(f"reading third {fold + 1} of {FOLDS}")
-        read.append(_read(cells, block, tables[fold - 1], tables[fold - 2], whole, fold))
+class Read(NamedTuple):
+    """What was read on ordered sentences: the parts of `Gains` that have a row for each output word, by name; the sums
+    behind ``input_gain`` and ``occurrences`` (input words,); the mutual information of the whole table.
+    """
+
+    rows: dict[str, NDArray[Any]]
+    input_gain: Floats
+    occurrences: Floats
+    mutual_information: float
+
+
+class Reader(Protocol):
+    """Reads the gains of ordered sentences, here or elsewhere. ``most_cells``: as many as it can read."""
+
+    @property
+    def most_cells(self) -> int: ...
+
+    def read(self, pairs: SentencePairs, bounds: list[int], watch: Watch) -> Read:
+        """``bounds``: where the thirds begin, and the end of the last, in sentences."""
+        ...
+
+
+class ReadHere:
+    """Reads in this process, all cells at once."""
+
+    @property
+    def most_cells(self) -> int:
+        return MOST_CELLS
+
+    def read(self, pairs: SentencePairs, bounds: list[int], watch: Watch) -> Read:
+        cells = Cells.of(pairs)
+        blocks = [cells.block(pairs, low, high) for low, high in pairwise(bounds)]
+        tables = [table_of(cells, block) for block in blocks]
+        whole = Table(*(sum(parts) for parts in zip(*tables, strict=True)))
+        read = []
+        for fold, block in enumerate(blocks):
+            watch(f"reading third {fold + 1} of {FOLDS}")
+            read.append(read_block(cells, block, tables[fold - 1], tables[fold - 2], whole, fold))
+        return joined(read, mutual_information(cells, whole))
+
+
+def joined(read: list[dict[str, Any]], information: float) -> Read:
+    """What was read on consecutive blocks of sentences as one."""
     input_gain, occurrences = (
         np.sum([part.pop(name) for part in read], axis=0) for name in ("input_gain", "occurrences")
     )
-    joined = {name: np.concatenate([part[name] for part in read]) for name in read[0]}
+    rows = {name: np.concatenate([part[name] for part in read]) for name in read[0]}
+    return Read(rows, input_gain, occurrences, information)
+
+
+def read_gains(
+    pairs: SentencePairs, *, seed: int = 0, watch: Watch = lambda _: None, reader: Reader | None = None
+) -> Gains:
+    """The gain of every output word; ``seed`` decides which sentences are in which third."""
+    watch("counting which words occur together")
+    reader = reader or ReadHere()
+    huge = _huge(pairs, reader.most_cells)
+    order, thinned = _shuffled(pairs, huge, seed, reader.most_cells)
+    order, group = _grouped(pairs, order, len(huge))
+    pairs = pairs.select(order)
+    bounds = np.searchsorted(group, [(group[-1] + 1) * fold // FOLDS for fold in range(FOLDS + 1)]).tolist()
+    read = reader.read(pairs, bounds, watch)
+    gain, occurrences = read.input_gain, read.occurrences
     return Gains(
         pairs=pairs,
         order=order,
         group=group,
         huge=huge,
         thinned=thinned,
-        input_gain=np.divide(input_gain, occurrences, out=np.zeros_like(input_gain), where=occurrences > 0),
+        input_gain=np.divide(gain, occurrences, out=np.zeros_like(gain), where=occurrences > 0),
         occurrences=occurrences.astype(np.int64),
-        mutual_information=_mutual_information(cells, whole),
-        **joined,
+        mutual_information=read.mutual_information,
+        **read.rows,
     )
 
 
@@ -119,7 +162,7 @@ def read_gains(pairs: SentencePairs, *, seed: int = 0, watch: Watch = lambda _: 
 
 
 @dataclass(frozen=True)
-class _Block:
+class Block:
     """Consecutive sentences: their rows (output words) and cells."""
 
     rows: slice
@@ -129,7 +172,7 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class Cells:
     """``input``, ``output``, ``entry``: (cells,) the words of a cell and the table entry they share."""
 
     pair: Ints  # (rows,)
@@ -144,7 +187,8 @@ class _Cells:
     shape: tuple[int, int]
 
     @classmethod
-    def of(cls, pairs: SentencePairs) -> "_Cells":
+    def of(cls, pairs: SentencePairs, dense: int = DENSE) -> "Cells":
+        """All cells of ``pairs``; a table of at most ``dense`` entries has one for every two words."""
         pair = np.repeat(np.arange(len(pairs)), np.diff(pairs.target_offsets))
         position, starts = ragged_rows(pairs.source_offsets, pair)
         lengths = np.diff(starts)
@@ -152,23 +196,23 @@ class _Cells:
         outputs = np.repeat(row_output, lengths)
         shape = (len(pairs.source_words), len(pairs.target_words))
         entry = inputs * shape[1] + outputs
-        if shape[0] * shape[1] <= DENSE:
+        if shape[0] * shape[1] <= dense:
             keys = np.arange(shape[0] * shape[1])
         else:
             keys, entry = np.unique(entry, return_inverse=True)
         return cls(pair, row_output, lengths, starts, inputs, outputs, entry, keys // shape[1], keys % shape[1], shape)
 
-    def block(self, pairs: SentencePairs, low: int, high: int) -> _Block:
+    def block(self, pairs: SentencePairs, low: int, high: int) -> Block:
         """The sentences from ``low`` up to ``high``."""
         rows = slice(int(pairs.target_offsets[low]), int(pairs.target_offsets[high]))
         first, last = self.starts[rows.start], self.starts[rows.stop]
-        return _Block(rows, slice(int(first), int(last)), self.starts[rows] - first, self.lengths[rows])
+        return Block(rows, slice(int(first), int(last)), self.starts[rows] - first, self.lengths[rows])
 
 
 # --- tables: C of some sentences, and Trans smoothed
 
 
-class _Table(NamedTuple):
+class Table(NamedTuple):
     """C (entries,), its sums over outputs (input words,) and inputs (output words,), and the input tokens counted."""
 
     counts: Floats
@@ -176,10 +220,10 @@ class _Table(NamedTuple):
     outputs: Floats
     tokens: Any
 
-    def trans(self, cells: _Cells, where: slice) -> Floats:
+    def trans(self, cells: Cells, where: slice) -> Floats:
         """Trans(o | i) of cells, as if every input word had occurred once more beside the corpus' average output.
 
-        Without that, a word seen once would seem to tell everything. It leaves alike what is alike.
+        Without that, a word seen once would seem to say everything. It leaves alike what is alike.
         """
         once = self.outputs / self.tokens  # (output words,) what one average occurrence adds; sums to kappa
         added = float(once.sum())
@@ -187,20 +231,20 @@ class _Table(NamedTuple):
         smoothed: Floats = (self.counts[cells.entry[where]] + once[outputs]) / (self.inputs[inputs] + added)
         return smoothed
 
-    def derivative(self, cells: _Cells, where: slice) -> Floats:
+    def derivative(self, cells: Cells, where: slice) -> Floats:
         """C - row mean of cells: half of P3's derivative at initialisation (4.1)."""
         row_mean = self.inputs[cells.input[where]] / cells.shape[1]
         return self.counts[cells.entry[where]] - row_mean
 
 
-def _table(cells: _Cells, block: _Block) -> _Table:
+def table_of(cells: Cells, block: Block) -> Table:
     """C of P3 4.2: whenever i and o occur together in a sentence, 1 / L is added to C_io."""
     weights = np.repeat(1 / block.lengths, block.lengths)
     counts = _sum_by(cells.entry[block.cells], weights, len(cells.entry_input))
     inputs = _sum_by(cells.input[block.cells], weights, cells.shape[0])
     outputs = _sum_by(cells.row_output[block.rows], None, cells.shape[1])
     sentence_begins = np.flatnonzero(np.diff(cells.pair[block.rows], prepend=-1))
-    return _Table(counts, inputs, outputs, float(block.lengths[sentence_begins].sum()))
+    return Table(counts, inputs, outputs, float(block.lengths[sentence_begins].sum()))
 
 
 def _sum_by(group: Ints, weights: Floats | None, size: int) -> Floats:
@@ -208,7 +252,7 @@ def _sum_by(group: Ints, weights: Floats | None, size: int) -> Floats:
     return np.bincount(group, weights, minlength=size).astype(np.float64, copy=False)
 
 
-def _mutual_information(cells: _Cells, table: _Table) -> float:
+def mutual_information(cells: Cells, table: Table) -> float:
     """Of input and output word under the table, in bits."""
     total = table.counts.sum()
     there = np.flatnonzero(table.counts)
@@ -220,7 +264,7 @@ def _mutual_information(cells: _Cells, table: _Table) -> float:
 # --- reading
 
 
-def _read(cells: _Cells, block: _Block, first: _Table, second: _Table, whole: _Table, fold: int) -> dict[str, Any]:
+def read_block(cells: Cells, block: Block, first: Table, second: Table, whole: Table, fold: int) -> dict[str, Any]:
     """What the tables of the two other thirds say about this third's output words."""
     inputs = cells.input[block.cells]
     gain, derivative_gain = np.zeros(len(block.lengths)), np.zeros(len(block.lengths))
@@ -251,7 +295,7 @@ def _read(cells: _Cells, block: _Block, first: _Table, second: _Table, whole: _T
     }
 
 
-def _contrast(trans: Floats, block: _Block) -> Floats:
+def _contrast(trans: Floats, block: Block) -> Floats:
     """log2 of each cell's Trans over its row's mean; 0 where they are alike or the table lacks the output word."""
     mean = np.repeat(np.add.reduceat(trans, block.starts) / block.lengths, block.lengths)
     ratio = np.divide(trans, mean, out=np.ones_like(trans), where=mean > 0)
@@ -259,7 +303,7 @@ def _contrast(trans: Floats, block: _Block) -> Floats:
     return np.log2(ratio)
 
 
-def _together(table: _Table, cells: _Cells, block: _Block) -> Floats:
+def _together(table: Table, cells: Cells, block: Block) -> Floats:
     """log2 of each row's mean Trans over the output word's share; 0 where the table lacks the word: (rows,)."""
     mean = np.add.reduceat(table.trans(cells, block.cells), block.starts) / block.lengths
     share = (table.outputs / table.outputs.sum())[cells.row_output[block.rows]]
@@ -270,20 +314,20 @@ def _together(table: _Table, cells: _Cells, block: _Block) -> Floats:
 # --- which sentences
 
 
-def _huge(pairs: SentencePairs) -> Ints:
+def _huge(pairs: SentencePairs, most_cells: int) -> Ints:
     """The sentences to set aside: where not all can be read, one must not take the place of hundreds of others."""
     cells = np.diff(pairs.source_offsets) * np.diff(pairs.target_offsets)
-    if cells.sum() <= MOST_CELLS:
+    if cells.sum() <= most_cells:
         return np.zeros(0, np.int64)
-    most = max(MOST_CELLS // 100, HUGE * float(np.median(cells[cells > 0])))
-    return np.flatnonzero(cells > min(most, MOST_CELLS // FEWEST))
+    most = max(most_cells // 100, HUGE * float(np.median(cells[cells > 0])))
+    return np.flatnonzero(cells > min(most, most_cells // FEWEST))
 
 
-def _shuffled(pairs: SentencePairs, huge: Ints, seed: int) -> tuple[Ints, bool]:
+def _shuffled(pairs: SentencePairs, huge: Ints, seed: int, most_cells: int) -> tuple[Ints, bool]:
     """The sentences that have words on both sides, in random order; only as many as may be read. Whether more are."""
     cells = np.diff(pairs.source_offsets) * np.diff(pairs.target_offsets)
     order = numpy_generator(seed, "forecast").permutation(np.setdiff1d(np.flatnonzero(cells), huge))
-    read = order[np.cumsum(cells[order]) <= MOST_CELLS]
+    read = order[np.cumsum(cells[order]) <= most_cells]
     return read, len(read) < len(order)
 
 

@@ -79,7 +79,7 @@ def train_ibm1(
     check_training(iterations, tolerance)
     if len(pairs.source) == 0:
         raise UsageError("There is no sentence pair with words on both sides, so there is nothing to count.")
-    training = _Training(Links(pairs, null=null))
+    training = Training(Links(pairs, null=null))
     history = [-len(pairs.target) * math.log(len(pairs.target_words))]
     converged = False
     while len(history) <= iterations and not converged:
@@ -88,11 +88,11 @@ def train_ibm1(
         if watch:
             watch(len(history) - 1, history[-1])
         converged = tolerance is not None and history[-1] - history[-2] <= tolerance * abs(history[-2])
-    best = _best(training.links, training.valued()) if positions else None
+    best = best_of(training.links, training.valued()) if positions else None
     return Ibm1(training.table(), tuple(history), converged, best)
 
 
-class _Training:
+class Training:
     """The table between iterations: ``values (entries,)``, and which of them each chunk of links has.
 
     ``denominators (output tokens,)``: sum over l of Trans(y_t | x_l). ``sums (entries,)``: sum over an entry's links of
@@ -124,13 +124,29 @@ class _Training:
 
         ``last``: no other will follow, so that nothing has to be summed for it.
         """
+        self.normalise()
+        self.read(last=last)
+
+    def normalise(self, elsewhere: Floats | None = None) -> Floats:
+        """Make the table from the sums; the totals of the rows that have entries: (rows,).
+
+        ``elsewhere (rows,)``: what is to be added to the totals, from entries that are not here.
+        """
+        every = np.empty(len(self.row_lengths))
         for begin, end in consecutive_rows(self.row_ends, BLOCK):
             entries = slice(*self.row_ends[[begin, end]].tolist())
             counts = self.sums[entries]
             counts *= self.values[entries]
-            totals = np.add.reduceat(counts, self.row_ends[begin:end] - entries.start)
+            totals = every[begin:end]
+            np.add.reduceat(counts, self.row_ends[begin:end] - entries.start, out=totals)
+            if elsewhere is not None:
+                totals += elsewhere[begin:end]
             counts /= np.repeat(totals, self.row_lengths[begin:end])
         self.values, self.sums = self.sums, self.values  # they change places: new memory costs more than sums
+        return every
+
+    def read(self, *, last: bool) -> None:
+        """What the table says about the output tokens, and unless this is the ``last`` time the sums that follow."""
         self.sums.fill(0)
         for chunk, numbers in self._numbered():
             self.denominators[chunk.tokens] = chunk.per_token(self.values[numbers])
@@ -168,10 +184,10 @@ def best_positions(table: CountTable, pairs: SentencePairs) -> NDArray[np.int32]
     -1 (unaligned) where the table has no entry for any of them, and where the NULL word has a larger one.
     """
     links, known = Links(pairs, null=table.null), Lookup(table, pairs)
-    return _best(links, ((chunk, known.of(chunk)) for chunk in links.chunks()))
+    return best_of(links, ((chunk, known.of(chunk)) for chunk in links.chunks()))
 
 
-def _best(links: Links, valued: Iterable[tuple[Chunk, Floats]]) -> NDArray[np.int32]:
+def best_of(links: Links, valued: Iterable[tuple[Chunk, Floats]]) -> NDArray[np.int32]:
     """The best position of every output token; ``valued``: the chunks with their entries' values."""
     positions = links.lengths.astype(np.int32)
     for chunk, values in valued:

@@ -6,6 +6,8 @@ The empty word is NULL: as a source it explains target words that have none, as 
 """
 
 import io
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 
 from attnlab.data.reading import readable
 from attnlab.errors import UsageError
+from attnlab.files import NEW, explained, move
 from attnlab.theory.counts import NULL, CountTable, check_table
 from attnlab.theory.links import Floats, distinct
 
@@ -80,9 +83,39 @@ class Lexicon:
             buffer = io.BytesIO()
             pq.write_table(rows, buffer, compression="zstd")
             return buffer.getvalue()
-        columns = [pc.fill_null(column.cast(_WORDS), pa.scalar("", _WORDS)).combine_chunks() for column in rows.columns]
-        lines = pc.binary_join_element_wise(*columns, pa.scalar("\t", _WORDS)).to_pylist()
-        return ("\n".join(["\t".join(rows.column_names), *lines]) + "\n").encode("utf-8")
+        return _heading(rows) + _tsv_lines(rows)
+
+
+def _heading(rows: pa.Table) -> bytes:
+    return ("\t".join(rows.column_names) + "\n").encode("utf-8")
+
+
+def _tsv_lines(rows: pa.Table) -> bytes:
+    columns = [pc.fill_null(column.cast(_WORDS), pa.scalar("", _WORDS)).combine_chunks() for column in rows.columns]
+    lines = pc.binary_join_element_wise(*columns, pa.scalar("\t", _WORDS)).to_pylist()
+    return "".join(f"{line}\n" for line in lines).encode("utf-8")
+
+
+def write_parts(path: Path, form: str, parts: Iterable[pa.Table]) -> None:
+    """Write a table that comes in parts, of which one at a time is held; there whole or not at all."""
+    new = path.with_name(NEW + path.name)
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with new.open("wb") as file, ExitStack() as open_writer:
+                writer = None
+                for part in parts:
+                    if form == ".parquet":
+                        if writer is None:
+                            writer = open_writer.enter_context(pq.ParquetWriter(file, part.schema, compression="zstd"))
+                        writer.write_table(part)
+                    else:
+                        if file.tell() == 0:
+                            file.write(_heading(part))
+                        file.write(_tsv_lines(part))
+            move(new, path)
+        finally:
+            new.unlink(missing_ok=True)
 
 
 def check_form(path: Path) -> str:

@@ -6,67 +6,56 @@ of a bag-of-words proxy; and reads each agreement A as xi, how good a model is w
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from attnlab.experiments.agreement.shown import (
+    AUTHORS,
+    AUTHORS_XI,
+    COLUMNS,
     LOGISTIC,
     accuracies,
     at_best_evaluation,
     attention_figure,
     bleu_table,
     choices,
+    far_from_authors,
     picture,
     shortfall,
 )
-from attnlab.experiments.agreement.table_1 import (
-    COLUMNS,
-    RISES,
-    SEEDS_AGREE,
-    SHAPED,
-    by_bleu,
-    compare_runs,
-    estimates,
-)
-from attnlab.experiments.bitexts.corpora import PairRuns, pair_run_row
-from attnlab.experiments.bitexts.rows import CorpusExperiment
+from attnlab.experiments.bitexts.corpora import CorpusExperiment, PairRuns, pair_run_row
 from attnlab.experiments.texts.corpora import TextRuns
+from attnlab.fields import ScoreField
 from attnlab.lab.claims import Part, Preset
+from attnlab.lab.corpus_runs import CorpusRuns, best_step, curve_of, steps_of
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.outcomes import Runs
-from attnlab.lab.rules import TAU_LEAST, Estimate, exceeds, far_exceeds, low_high, missing
+from attnlab.lab.rules import (
+    TAU_LEAST,
+    Estimate,
+    estimate_row,
+    exceeds,
+    far_exceeds,
+    low_high,
+    missing,
+    over_examples,
+)
+from attnlab.measures.agreements import SEEDS_AGREE, Agreements
+from attnlab.measures.series import Series, compared
+from attnlab.measures.xi import XiInterval
+from attnlab.stats.bootstrap import Floats
 
+SHAPED = "A(alpha, beta) - A(alpha, beta_uf)"
+RISES = "A(alpha, alpha(step)) and accuracy"
+"""What learned attention adds to the agreement of uniform training; and what rises together, if the paper is right."""
 CONTEXT_LEAST = 0.2
 """The least share of the way from untrained to best performance that counts as well above."""
 TEST: Mapping[Preset, int] = {"quick": 100, "reduced": 1000, "paper": 1000}
 """Test pairs that are translated."""
-NEAR = 0.04
-"""How far a figure may be from the authors' before the notes name it."""
 RISES_LEAST = 0.5
 """The least rank correlation that counts as rising together."""
-AUTHORS: Mapping[tuple[str, str, str], float] = {
-    ("imdb", "valid", "alpha, beta_uf"): 0.5255,
-    ("imdb", "valid", "beta_px, beta_uf"): 0.8160,
-    ("imdb", "valid", "delta, beta_uf"): 0.6155,
-    ("imdb", "train", "alpha, beta_uf"): 0.5153,
-    ("imdb", "train", "beta_px, beta_uf"): 0.8010,
-    ("sms", "valid", "alpha, beta_uf"): 0.017,
-    ("multi30k", "valid", "alpha, beta_uf"): 0.3102,
-    ("multi30k", "valid", "beta_px, beta_uf"): 0.3443,
-    ("multi30k", "valid", "delta, beta_uf"): 0.2706,
-    ("multi30k", "valid, by BLEU", "alpha, beta_uf"): 0.3077,
-    ("multi30k", "valid, by BLEU", "beta_px, beta_uf"): 0.3443,
-    ("multi30k", "valid, by BLEU", "delta, beta_uf"): 0.2724,
-}
-"""Figures of the authors' own notebooks (runs of November 2020; the published tables could not be had). Their code
-takes the argmax from beta_px where the text takes it from beta_uf. SMS: the larger of two. Multi30k's are very likely
-those of the published tables: the best BLEU is the same."""
-AUTHORS_XI: Mapping[tuple[str, str, str], float] = {
-    ("imdb", "valid", "alpha, beta_uf"): 0.8681,
-    ("imdb", "valid", "beta_uf, beta_px"): 0.8889,
-    ("imdb", "valid", "delta, beta_uf"): 0.8681,
-    **{("multi30k", "valid", name): 0.4345 for name in COLUMNS[:3]},
-    **{("multi30k", "valid, by BLEU", name): 0.1143 for name in COLUMNS[:3]},
-}
 
 
 class AgreementExperiment(CorpusExperiment):
@@ -316,12 +305,93 @@ class AgreementExperiment(CorpusExperiment):
         return [*super().notes(), *shortfall(self.accuracies, len(corpus.train), len(corpus.words))]
 
 
-def far_from_authors(agreements: Table) -> list[str]:
-    """Which figures are further from the authors' than they should be, if there are any of theirs."""
-    far = [line for line in agreements if line["authors"] is not None and abs(line["difference"]) > NEAR]
-    if not any(line["authors"] is not None for line in agreements):
-        return []
-    named = ", ".join(f"{line['agreement']} {line['split']} {100 * line['difference']:+.1f}" for line in far)
-    if not far:
-        return [f"All known figures of the authors are within {100 * NEAR:.0f} points."]
-    return [f"More than {100 * NEAR:.0f} points from the authors' notebooks, unexplained so far: {named}."]
+# --- what the table is made of
+
+
+def compare_runs(runs: CorpusRuns, split: str, metric: str = "accuracy") -> Agreements:
+    """Read the fields of all runs and compare them; each field is read once, since they are large.
+
+    ``metric``: what a reference run's best evaluation is chosen by, and what counts as performance.
+    """
+    references, uniforms, comparisons = (runs.of(role) for role in ("reference", "uniform", "comparison"))
+    alphas, groups = runs.alphas(split, metric), runs.groups(split)
+    deltas = [runs.delta(run, best_step(run, metric), split) for run in references]
+    # The released code turns the sign of delta round.
+    turned = [ScoreField(-delta.values, delta.offsets) for delta in deltas]
+    px, ibm = runs.beta_px(split), runs.beta_ibm(split)
+    steps = steps_of(uniforms[0])
+    values: dict[str, dict[int, list[dict[str, Floats]]]] = {}  # by name, pair of runs, step
+
+    def compare(name: str, pair: int, u: ScoreField, v: ScoreField) -> None:
+        values.setdefault(name, {}).setdefault(pair, []).append(compared(u, v))
+
+    for number, run in enumerate(uniforms):
+        for step in steps:
+            beta_uf = runs.field(run, step, split, "gamma")
+            for other in range(len(references)):
+                pair = other * len(uniforms) + number
+                compare("alpha, beta_uf", pair, alphas[other], beta_uf)
+                compare("delta, beta_uf", pair, deltas[other], beta_uf)
+                compare("-delta, beta_uf", pair, turned[other], beta_uf)
+            compare("beta_uf, beta_px", number, beta_uf, px)
+            compare("beta_px, beta_uf", number, px, beta_uf)
+            compare("beta_uf, beta_ibm", number, beta_uf, ibm)
+    for number, run in enumerate(comparisons):
+        for step in steps:
+            alpha, beta = (runs.field(run, step, split, name) for name in ("alpha", "gamma"))
+            for other in range(len(references)):
+                pair = other * len(comparisons) + number
+                compare("alpha, beta", pair, alphas[other], beta)
+                compare(SEEDS_AGREE, pair, alphas[other], alpha)
+    for other, alpha in enumerate(alphas):
+        compare("alpha, alpha_ibm", other, alpha, ibm)
+    compare("beta_px, beta_ibm", 0, px, ibm)
+    stacked = {
+        name: Series.stacked(name, [pairs[k] for k in sorted(pairs)], steps, groups) for name, pairs in values.items()
+    }
+    return Agreements(split, stacked, runs.chances(split), performances(runs, split, metric))
+
+
+def performances(runs: CorpusRuns, split: str, metric: str) -> Floats:
+    """The comparison runs' performance on a split, from 0 to 1: (comparison runs, steps)."""
+    name = metric if split == "valid" else f"train_{metric}"
+    return np.stack([curve_of(run, name) for run in runs.of("comparison")]) / (100 if metric == "bleu" else 1)
+
+
+def by_bleu(runs: CorpusRuns, by_accuracy: Agreements) -> Agreements:
+    """The same with BLEU as performance, from 0 to 1; compared again only where it chooses another evaluation."""
+    split = by_accuracy.split
+    if all(best_step(run) == best_step(run, "bleu") for run in runs.of("reference")):
+        return replace(by_accuracy, accuracy=performances(runs, split, "bleu"))
+    return compare_runs(runs, split, "bleu")
+
+
+def estimates(valid: Agreements, xis: Mapping[str, XiInterval], untrained: float, best: float) -> Table:
+    """Values with their intervals that no other table has: a difference of two agreements, each xi above the untrained
+    performance, and how agreement and performance rise together. ``whole_way``: from untrained to best performance.
+    """
+    learned, uniform = valid.series["alpha, beta"], valid.series.get("alpha, beta_uf")
+    table: list[dict[str, Any]] = []
+    if uniform is not None:
+        differences = learned.at_best() - uniform.at_best()
+        interval = over_examples(differences, learned.groups)
+        detail = f"{learned.value():.3f} against {uniform.value():.3f}." if interval else "One text has no interval."
+        found = Estimate(float(differences.mean()), interval)
+        table.append(estimate_row(SHAPED, found, "examples", detail, whole_way=None))
+    for name, xi in xis.items():
+        read = f"{xi.first.performance:.3f}" if xi.first else "never exceeded, read as the best"
+        detail = f"xi {read}; untrained {untrained:.3f}, best {best:.3f}."
+        detail += " One comparison run." if xi.over == "examples" else ""
+        detail += "" if xi.interval else " One text has no interval."
+        interval = None if xi.interval is None else (xi.interval[0] - untrained, xi.interval[1] - untrained)
+        found = Estimate(xi.value - untrained, interval)
+        table.append(estimate_row(f"xi({name})", found, xi.over, detail, whole_way=best - untrained))
+    over = "comparison seeds" if len(valid.accuracy) > 1 else "examples"
+    values, interval = valid.rises_together()
+    n, value = len(values), float(np.mean(values)) if values else None
+    detail = "No run has three evaluations up to its best."
+    if value is not None:
+        detail = f"Spearman's correlation {value:.2f}, mean over {n} comparison run{'s' * (n > 1)}."
+        detail += "" if interval else f" One of the {over} has no interval."
+    rises = None if value is None else Estimate(value, interval)
+    return [*table, estimate_row(RISES, rises, over, detail, whole_way=None)]

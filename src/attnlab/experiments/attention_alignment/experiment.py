@@ -294,8 +294,8 @@ def bleu_at_end(outcome: Outcome, bitext: Bitext) -> float:
     """BLEU of the pairs aligned by hand, with the weights of the run's end."""
     assert outcome.run.run is not None
     assert outcome.spec is not None
-    step, _ = outcome.weights()
-    translations = translate(network_at(outcome.run.run, outcome.spec, step), bitext.pieces, bitext.validation.source)
+    network = network_at(outcome.run.run, outcome.spec, outcome.kept_step())
+    translations = translate(network, bitext.pieces, bitext.validation.source)
     return float(bleu_of(sentence_counts(translations, bitext.validation.target.texts()).sum(axis=0)))
 
 

@@ -1,1 +1,1 @@
-"""Sentence pairs: what the experiments on translation share (`corpora`), and rows of both kinds (`rows`)."""
+"""Sentence pairs: what the experiments on translation share."""

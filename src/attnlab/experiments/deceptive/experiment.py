@@ -2,7 +2,7 @@
 
 P is trained in the standard way and stays as it is. Its twin Q goes down TVD(y_P, y_Q) - lambda KL(alpha_P || alpha_Q),
 the divergence bounded (`attnlab.models.deception`), for several lambdas. A second way, of Pruthi et al. (2020), needs
-no P: the loss, and attention kept off the 100 words that tell the most about the class.
+no P: the loss, and attention kept off the 100 words that say the most about the class.
 """
 
 from collections.abc import Iterator, Mapping

@@ -146,7 +146,7 @@ def measured(outcome: Outcome) -> Iterator[dict[str, Any]]:
     assert outcome.spec is not None
     problem = build_problem(outcome.spec)
     assert isinstance(problem, NewtonProblem)
-    problem.model.load_state_dict(outcome.weights()[1])
+    outcome.load_into(problem.model)
     flat, row = problem.flat(), outcome.run.rows[-1]
     noisy = {noise: problem.disturbed(noise) for noise in FEATURE_NOISE}
     for start in range(problem.together):

@@ -32,7 +32,7 @@ from attnlab.pages.charts import COLOURS, INK, headed, hue, inline, rounded
 from attnlab.seeds import numpy_generator
 from attnlab.stats.bootstrap import drawn_rows
 from attnlab.stats.ranks import area_under_curve, spearman
-from attnlab.theory.forecast import LIKELY, MEASURES, WEAK, Forecast, Verdict, forecast
+from attnlab.theory.forecast import LIKELY, MEASURES, WEAK, Forecast, Prospect, forecast
 
 # --- settings
 
@@ -216,7 +216,7 @@ def figures(distributions: Table) -> Figures:
         scale=alt.Scale(type="symlog", constant=0.01, domain=[0, 1.2]),
         axis=alt.Axis(values=[0, WEAK, 0.03, LIKELY, 0.3, 1], format="~g"),
     )
-    order = get_args(Verdict)
+    order = get_args(Prospect)
     shown = [verdict for verdict in order if any(row["forecast"] == verdict for row in distributions)]
     colours = [COLOURS[order.index(verdict)] for verdict in shown]
     base = alt.Chart(inline([{**row, "order": -row["gain"]} for row in distributions]))

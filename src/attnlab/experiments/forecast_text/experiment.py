@@ -28,7 +28,7 @@ from attnlab.measures.series import Series, compared
 from attnlab.measures.top import COMMON, common_share, common_words
 from attnlab.pages.charts import COLOURS, INK, headed, inline, rounded
 from attnlab.stats.bootstrap import Floats
-from attnlab.theory.forecast import LIKELY, WEAK, verdict_of
+from attnlab.theory.forecast import LIKELY, WEAK, prospect_of
 
 # --- settings
 
@@ -225,7 +225,7 @@ class Tried:
             "at_end": float((self.last - self.chance).mean()),
             "accuracy": self.runs.accuracy("reference"),
             "train_accuracy": float(np.mean(ended)),
-            "forecast": verdict_of((low, high)),
+            "forecast": prospect_of((low, high)),
             **low_high((low, high), "gain_"),
             **dict(zip(COMMON_SHARES, np.mean(self.common, axis=0).tolist(), strict=True)),
             **{measure: float(np.mean([one.values[measure] for one in self.measured])) for measure in rivals.MEASURES},

@@ -304,12 +304,11 @@ def prune_run(outcome: Outcome) -> Pruned | None:
     run = outcome.run.run
     if run is None or not (steps := run.steps()):
         return None
-    weights = run.load(steps[-1]).weights  # and none before: where these are damaged, the run is trained again
     spec, task = outcome.spec, task_of(outcome.spec).build()
     assert spec is not None
     network = build_problem(spec).model
     assert isinstance(network, Seq2Seq)
-    network.load_state_dict(weights)
+    run.load_into(network, steps[-1])  # and none before: where these are damaged, the run is trained again
     purposes = ("choosing", "measuring")
     return prune(network, *(task.batch(SEQUENCES, numpy_generator(spec.data_seed, "pruning", one)) for one in purposes))
 

@@ -94,11 +94,11 @@ class Permuting(Experiment):
 
     def scores(self, outcome: Outcome) -> PositionScores:
         """How well each position was learned, by the weights at the run's end."""
-        spec, task, (step, weights) = outcome.spec, task_of(outcome.spec).build(), outcome.weights()
+        spec, task = outcome.spec, task_of(outcome.spec).build()
         assert spec is not None
         assert isinstance(spec.model, Seq2SeqSpec)
         network = spec.model.build(task.vocabulary, task.vocabulary, spec.init_seed)
-        network.load_state_dict(weights)
+        step = outcome.load_into(network)
         with threads(1):
             return score_positions(network, task, spec.data_seed, step)
 

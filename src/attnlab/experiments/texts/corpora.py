@@ -7,7 +7,6 @@ random as it began (A.6); the *proxy* sees bags of words (2.3).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import altair as alt
@@ -24,12 +23,12 @@ from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec, ProxyS
 from attnlab.fields import ScoreField
 from attnlab.lab.claims import Finding, Preset
 from attnlab.lab.corpus_runs import CorpusRuns, best_step
-from attnlab.lab.experiment import Experiment, Order, Setting, Table
+from attnlab.lab.experiment import Order, Setting, Table
 from attnlab.lab.outcomes import Outcome, Runs
+from attnlab.lab.page_of_rows import RowsExperiment
 from attnlab.lab.rules import Estimate
 from attnlab.models.classifier import Classifier
 from attnlab.pages.charts import over_training
-from attnlab.pages.page import Page
 from attnlab.probes.influence import influence
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -166,7 +165,7 @@ class TextRuns(CorpusRuns):
         # Word vectors are where it began, not what it learned, so their file is not needed.
         from_random = spec.model.model_copy(update={"vectors": None})
         network = from_random.build(self.corpus.words, len(self.corpus.classes), spec.init_seed)
-        network.load_state_dict(run.run.load(best_step(run) if step is None else step).weights)
+        run.run.load_into(network, best_step(run) if step is None else step)
         return network
 
     def word_scores(self, step: int | None = None) -> Floats:
@@ -195,27 +194,16 @@ class TextRuns(CorpusRuns):
 # --- experiments
 
 
-class TextExperiment(Experiment):
+class TextExperiment(RowsExperiment):
     """An experiment on labelled texts, with a row for each corpus unless it says otherwise.
 
     ``roles``: the runs that it needs. ``left_out``: corpora that the paper leaves out of its tables (A.9): reported,
-    and no part of a claim. For the page over all rows: ``lead``, the sentence below its title; ``main``, the table that
-    is shown over all corpora; ``columns``, those of its columns that are, and their headings (none: all); ``shown``,
-    the tables for each corpus; ``answers_with``, the rows without which it gives no answer (none: all); ``dots``, what
-    the picture over all corpora compares: by label a column of ``dots_table``, or the values of a line of it.
+    and no part of a claim.
     """
 
     rows: ClassVar[tuple[str, ...]] = ROWS
     roles: tuple[Role, ...] = ()
     left_out: ClassVar[tuple[str, ...]] = ("sms",)
-    lead: ClassVar[str] = ""
-    main: ClassVar[str] = ""
-    columns: ClassVar[Mapping[str, str]] = {}
-    shown: ClassVar[tuple[str, ...]] = ()
-    answers_with: ClassVar[tuple[str, ...]] = ()
-    dots: ClassVar[Mapping[str, str | Mapping[str, str]]] = {}
-    dots_table: ClassVar[str] = ""
-    dots_title: ClassVar[str] = ""
 
     texts: TextRuns
 
@@ -282,11 +270,6 @@ class TextExperiment(Experiment):
     def found(self, row: Mapping[str, Any], value: str, before: str = "") -> Estimate:
         """A value of a table's row with its interval over the texts of as many runs as its first role has."""
         return Estimate.of(row, value, before, runs=self.record.runs(self.roles[0]))
-
-    def page(self, folder: Path) -> Page:
-        from attnlab.experiments.texts.page import page_of_rows
-
-        return page_of_rows(self, folder) if self.rows else super().page(folder)
 
 
 def over_texts(line: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from attnlab.experiments.bitexts.corpora import ROWS as PAIR_ROWS
-from attnlab.experiments.bitexts.rows import CorpusExperiment
+from attnlab.experiments.bitexts.corpora import CorpusExperiment
 from attnlab.lab.claims import Part, verdict_of
 from attnlab.lab.corpus_runs import curve_of
 from attnlab.lab.experiment import Figures, Table, claim

@@ -86,12 +86,12 @@ class Twin:
 
     def take(self, weights: Mapping[str, Tensor]) -> None:
         """P's weights."""
-        try:
-            self.original.load_state_dict(dict(weights))
-        except RuntimeError:
+        own = {name: (value.shape, value.dtype) for name, value in self.original.state_dict().items()}
+        if {name: (value.shape, value.dtype) for name, value in weights.items()} != own:
             raise StoreError(
                 f"The weights of run {self.spec.run} do not fit its twin: both need the same model and texts."
-            ) from None
+            )
+        self.original.load_state_dict(dict(weights))
         self._seen = {}
 
     def begin(self, network: Classifier) -> None:

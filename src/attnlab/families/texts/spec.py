@@ -99,17 +99,31 @@ class LabelledTextSpec(Spec):
             settings["without_keywords"] = self.without_keywords
         return settings
 
+    def keep(self) -> str:
+        """Keep the corpus in the cache by its content, for machines without its files; the name of what is kept."""
+        return keep_corpus(self._load())
+
     def build(self) -> Corpus:
-        if self.file is None:
-            corpus = load_corpus(self.corpus, vocabulary=self.vocabulary)
-        else:
+        corpus = self._load()
+        return shuffle_labels(remove_keywords(corpus, self.without_keywords), self.shuffled, self.shuffle_seed)
+
+    def _load(self) -> Corpus:
+        if self.file is not None:
             corpus = kept_corpus(self.content) or self.file.load()
+        else:
+            try:
+                corpus = load_corpus(self.corpus, vocabulary=self.vocabulary)
+            except UsageError:  # a machine without the files, to which the corpus itself was sent
+                kept = kept_corpus(self.content)
+                if kept is None:
+                    raise
+                corpus = kept
         if corpus.content != self.content:
             raise UsageError(
                 f"The corpus {self.corpus} has changed: its content is {corpus.content}, and the run was planned for "
                 f"{self.content}; plan it again, or bring the old files back."
             )
-        return shuffle_labels(remove_keywords(corpus, self.without_keywords), self.shuffled, self.shuffle_seed)
+        return corpus
 
 
 class VectorsSpec(Record):

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import Module
 
 from attnlab.families.translation.spec import TranslatorSpec
 from attnlab.families.translation.task import BitextSpec
@@ -26,6 +27,8 @@ class Loads(Protocol):
 
     def load(self, step: int) -> Weights: ...
 
+    def load_into(self, network: Module, step: int) -> None: ...
+
 
 def stored_field(table: pa.Table, split: str, name: str) -> ScoreField:
     """``alpha``, ``log_beta``, ``context_beta`` or ``delta`` of the output words of a split (``valid`` or ``train``),
@@ -45,10 +48,10 @@ def network_at(run: Loads, spec: RunSettings, step: int) -> Translator:
     """A run's translator as it was at ``step``, whose weights were kept."""
     assert isinstance(spec.model, TranslatorSpec)
     assert isinstance(spec.task, BitextSpec)
-    tensors = run.load(step).tensors
-    weights = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
-    network = spec.model.build(len(weights["embedding"]), spec.init_seed)
-    network.load_state_dict(weights)
+    embedding = run.load(step).tensors.get("model.embedding")
+    pieces = 1 if embedding is None or not embedding.numel() or not embedding.dim() else len(embedding)
+    network = spec.model.build(pieces, spec.init_seed)
+    run.load_into(network, step)
     return network.eval()
 
 

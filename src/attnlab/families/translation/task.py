@@ -98,16 +98,32 @@ class BitextSpec(Spec):
             settings["training_pairs"] = self.training_pairs
         return settings
 
+    def keep(self) -> str:
+        """Keep the bitext in the cache by its content, for machines without its files; the name of what is kept."""
+        return keep_bitext(self._same())
+
     def build(self) -> Bitext:
-        bitext = (kept_bitext(self.content) if self.files is not None else None) or self._load()
+        bitext = self._same()
+        if self.training_pairs is not None:
+            bitext = fewer_pairs(bitext, self.training_pairs)
+        return shuffle_targets(bitext, self.shuffled, self.shuffle_seed)
+
+    def _same(self) -> Bitext:
+        """The bitext before it is altered, if it is the one that the run was planned for."""
+        bitext = kept_bitext(self.content) if self.files is not None else None
+        if bitext is None:
+            try:
+                bitext = self._load()
+            except UsageError:  # a machine without the files, to which the bitext itself was sent
+                bitext = kept_bitext(self.content)
+                if bitext is None:
+                    raise
         if bitext.content != self.content:
             raise UsageError(
                 f"The bitext {self.corpus} has changed: its content is {bitext.content}, and the run was planned for "
                 f"{self.content}; plan it again, or bring the old files back."
             )
-        if self.training_pairs is not None:
-            bitext = fewer_pairs(bitext, self.training_pairs)
-        return shuffle_targets(bitext, self.shuffled, self.shuffle_seed)
+        return bitext
 
     def _load(self) -> Bitext:
         if self.files is not None:

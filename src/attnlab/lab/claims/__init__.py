@@ -4,7 +4,17 @@
 A claim that nothing has been run for is not run; one whose evidence is not good enough is open.
 """
 
-from attnlab.lab.claims.decisions import LARGEST, OF_OURS, OUTCOMES, Decision, Outcome, decide, outcome_of, read_whole
+from attnlab.lab.claims.decisions import (
+    LARGEST,
+    OF_OURS,
+    OUTCOMES,
+    Decision,
+    Outcome,
+    decide,
+    holds_result,
+    outcome_of,
+    read_whole,
+)
 from attnlab.lab.claims.parts import (
     VERDICTS,
     Finding,
@@ -51,6 +61,7 @@ __all__ = [
     "differing",
     "direction_of",
     "first_mistake",
+    "holds_result",
     "load_claims",
     "outcome_of",
     "part_to_json",

@@ -166,9 +166,9 @@ def decide(results_root: Path, *others: Path) -> list[Decision]:
 
 def _decide_claim(claim: Claim, evidence: dict[str, _Evidence]) -> Decision:
     spoken = {name: list(_strongest(claim.id, evidence[name])) for name in claim.experiments}
-    told = [(name, *found) for name, of_one in spoken.items() for found in of_one]
-    parts = tuple(part for *_, part in told)
-    rows = tuple(dict.fromkeys(row for _, row, _, _ in told if row))
+    counted = [(name, *found) for name, of_one in spoken.items() for found in of_one]
+    parts = tuple(part for *_, part in counted)
+    rows = tuple(dict.fromkeys(row for _, row, _, _ in counted if row))
     missing = [name for name, of_one in spoken.items() if parts and not of_one]
     missing += [row for row in claim.awaits if parts and not any(one.startswith(row) for one in rows)]
     verdict, direction = verdict_of(parts), direction_of(parts)
@@ -183,11 +183,11 @@ def _decide_claim(claim: Claim, evidence: dict[str, _Evidence]) -> Decision:
         outcome=outcome,
         weakly=weakly,
         deciding=_deciding(parts, verdict, direction, outcome),
-        preset=min((preset for _, _, preset, _ in told), key=PRESETS.index, default=None),
+        preset=min((preset for _, _, preset, _ in counted), key=PRESETS.index, default=None),
         parts=parts,
         rows=rows,
         missing=tuple(missing),
-        departs=tuple(dict.fromkeys(_departures(told))),
+        departs=tuple(dict.fromkeys(_departures(counted))),
     )
 
 
@@ -200,8 +200,8 @@ def _deciding(parts: Sequence[Part], verdict: Verdict, direction: Verdict, outco
     return next(iter([*alike, *parts]), None)
 
 
-def _departures(told: Iterable[tuple[str, str, Preset, Part]]) -> Iterator[str]:
-    for name, row, preset, _ in told:
+def _departures(counted: Iterable[tuple[str, str, Preset, Part]]) -> Iterator[str]:
+    for name, row, preset, _ in counted:
         if words := departing(name, preset, row):
             yield f"{row}: {words}" if row else words
 
@@ -225,11 +225,13 @@ def _strongest(id: str, evidence: _Evidence) -> Iterator[tuple[str, Preset, Part
 def _read_experiment(folder: Path) -> _Evidence:
     evidence: _Evidence = {}
     for preset in PRESETS:
-        for path in [folder / preset / "result.json", *sorted(folder.glob(f"{preset}/[!.]*/result.json"))]:
-            if path.is_file():
-                row = "" if path.parent.name == preset else path.parent.name
-                findings = _read_result(path, folder.name, preset)
+        for place in [folder / preset, *sorted(folder.glob(f"{preset}/[!.]*"))]:
+            if holds_result(place):
+                row = "" if place.name == preset else place.name
+                findings = _read_result(place / "result.json", folder.name, preset)
                 evidence.setdefault(row, {})[preset] = {f.claim: _named(row, f.parts) for f in findings}
+        if not any(preset in presets for presets in evidence.values()) and any(folder.glob(f"{preset}/[!.]*")):
+            raise UsageError(f"{folder / preset} holds no result; run the experiment again, or remove the folder.")
     return evidence
 
 
@@ -243,7 +245,7 @@ def _joined(found: Sequence[_Evidence]) -> _Evidence:
 
 
 def _named(row: str, parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The parts with their row's name in front, so that parts of several rows can be told apart."""
+    """The parts with their row's name in front, so that parts of several rows have different names."""
     return tuple(
         part if part.name == row or not row else Part(**(vars(part) | {"name": f"{row}: {part.name}"}))
         for part in parts
@@ -262,6 +264,17 @@ def _read_result(path: Path, experiment: str, preset: Preset) -> tuple[Finding, 
         if finding.claim not in own:
             raise UsageError(f"{path} decides {finding.claim!r}; claims of {experiment} are {', '.join(own)}.")
     return result.claims
+
+
+def holds_result(folder: Path) -> bool:
+    """Whether there is a result in a folder; what is left of one that has lost its result.json is refused."""
+    if (folder / "result.json").is_file():
+        return True
+    if left := next((name for name in ("tables", "figures") if (folder / name).is_dir()), None):
+        raise UsageError(
+            f"{folder} has {left} of a result but no file result.json; run the experiment again, or remove the folder."
+        )
+    return False
 
 
 def read_whole(path: Path) -> bytes:

@@ -121,11 +121,11 @@ def _files() -> Iterator[tuple[str, str]]:
 def departures(experiment: str) -> Mapping[str, str]:
     """What an experiment's preset ``paper`` leaves out of the paper's own settings, by row ("" for all others).
 
-    It is the table ``[paper]`` of its ``claims.toml``, and is told wherever the preset is shown.
+    It is the table ``[paper]`` of its ``claims.toml``, and is said wherever the preset is shown.
     """
     texts = dict(_files())
-    told: dict[str, str] = tomllib.loads(texts.get(experiment, "")).get("paper", {})
-    return {"" if row == "all" else row: words for row, words in told.items()}
+    by_row: dict[str, str] = tomllib.loads(texts.get(experiment, "")).get("paper", {})
+    return {"" if row == "all" else row: words for row, words in by_row.items()}
 
 
 def departing(experiment: str, preset: str | None, row: str = "") -> str:
@@ -134,8 +134,8 @@ def departing(experiment: str, preset: str | None, row: str = "") -> str:
     >>> departing("copying", "paper")
     ''
     """
-    told = departures(experiment) if preset == "paper" else {}
-    return told.get(row, told.get("", ""))
+    by_row = departures(experiment) if preset == "paper" else {}
+    return by_row.get(row, by_row.get("", ""))
 
 
 def read_claims(text: str, experiment: str = "") -> tuple[Claim, ...]:

@@ -1,4 +1,4 @@
-"""How claims are told to people: effects with their units, presets with what they leave out, tallies by paper."""
+"""How claims are worded for people: effects with their units, presets with what they leave out, tallies by paper."""
 
 from collections.abc import Iterable, Sequence
 
@@ -47,8 +47,9 @@ def stands(claim: Claim, parts: Sequence[Part]) -> str:
             outcome, f"It is {outcome}"
         )
     said += ", but weakly: in its direction, not with our margin" if weakly else ""
-    told = differing(parts)
-    return f"{said}{f': {told}' if told else ''}.{f' {ONE_RUN}' if any(part.one_run for part in parts) else ''}"
+    if difference := differing(parts):
+        said += f": {difference}"
+    return f"{said}.{f' {ONE_RUN}' if any(part.one_run for part in parts) else ''}"
 
 
 def told_earlier(claim: Claim) -> list[str]:

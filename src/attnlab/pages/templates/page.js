@@ -142,10 +142,15 @@ window.attnlab = (() => {
     return [Number(svg.getAttribute("width")), Number(svg.getAttribute("height"))];
   }
 
-  async function draw(node) {
+  /** One drawing of a chart after the other, each to the width that there is by then. */
+  function draw(node) {
+    node.drawing = (node.drawing || Promise.resolve()).then(() => drawNow(node));
+    return node.drawing;
+  }
+
+  async function drawNow(node) {
     const width = node.clientWidth;
-    if (!width || node.drawnAt === width || node.busy) return;
-    node.busy = true;
+    if (!width || node.drawnAt === width) return;
     try {
       const holder = document.querySelector(`script[data-chart="${node.id}"]`);
       const original = await description(holder);
@@ -170,13 +175,15 @@ window.attnlab = (() => {
         spec = fresh();
         [sized, columns] = arrange(spec, width);
       }
+      if (total > width) {
+        // Labels that cannot be broken: the picture as a whole becomes a little smaller.
+        Object.assign(node.querySelector("svg").style, { width: "100%", height: "auto" });
+      }
       node.drawnAt = width;
       mark(node);
     } catch (error) {
       node.className = "chart-failed";
       node.textContent = `This chart cannot be drawn: ${error.message || error}`;
-    } finally {
-      node.busy = false;
     }
   }
 
@@ -203,8 +210,7 @@ window.attnlab = (() => {
 
   /** Charts that are seen first are drawn first, the others while nothing else is to be done. */
   async function drawAll() {
-    const waiting = all(".chart[id]").filter((node) => node.clientWidth && node.drawnAt !== node.clientWidth);
-    for (const node of waiting) {
+    for (const node of all(".chart[id]").filter((one) => one.clientWidth)) {
       await draw(node);
       await new Promise((go) => setTimeout(go));
     }

@@ -1,14 +1,14 @@
-"""The page over all corpora of an experiment on labelled texts, made from the results of its rows on disk."""
+"""Experiments with a row for each corpus: the page over all corpora, made from the results of the rows on disk."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from attnlab.errors import UsageError
-from attnlab.experiments.texts.corpora import TextExperiment
 from attnlab.lab.claims import OF_OURS, Part, claim, outcome_of
 from attnlab.lab.claims.words import told_earlier
+from attnlab.lab.experiment import Experiment
 from attnlab.lab.headings import headed
 from attnlab.lab.page import badge, decisions, figures, folded_table, how_it_was_run, tally_badges
 from attnlab.lab.paper_figure import PageWords, page_words
@@ -20,7 +20,29 @@ DOTS = "Dots with their 95 % intervals over texts, hollow where the runs were re
 AUTHORS = " Diamonds: the authors' own figures, where they are known."
 
 
-def page_of_rows(experiment: TextExperiment, folder: Path) -> Page:
+class RowsExperiment(Experiment):
+    """An experiment that is run corpus by corpus, and reported over all of them.
+
+    ``lead``: the sentence below the page's title; ``main``: the table that is shown over all corpora; ``columns``:
+    those of its columns that are, and their headings (none: all); ``shown``: the tables for each corpus;
+    ``answers_with``: the rows without which it gives no answer (none: all); ``dots``: what the picture over all corpora
+    compares: by label a column of ``dots_table``, or the values of a line of it.
+    """
+
+    lead: ClassVar[str] = ""
+    main: ClassVar[str] = ""
+    columns: ClassVar[Mapping[str, str]] = {}
+    shown: ClassVar[tuple[str, ...]] = ()
+    answers_with: ClassVar[tuple[str, ...]] = ()
+    dots: ClassVar[Mapping[str, str | Mapping[str, str]]] = {}
+    dots_table: ClassVar[str] = ""
+    dots_title: ClassVar[str] = ""
+
+    def page(self, folder: Path) -> Page:
+        return page_of_rows(self, folder) if self.rows else super().page(folder)
+
+
+def page_of_rows(experiment: RowsExperiment, folder: Path) -> Page:
     """What the page of the results in the experiment's ``folder`` says."""
     results = strongest(folder, experiment.rows)
     if not results:
@@ -47,7 +69,7 @@ def page_of_rows(experiment: TextExperiment, folder: Path) -> Page:
     )
 
 
-def _first(experiment: TextExperiment, results: Sequence[WrittenResult]) -> Section | None:
+def _first(experiment: RowsExperiment, results: Sequence[WrittenResult]) -> Section | None:
     """All corpora in one picture: a row for each, dots for what the experiment compares."""
     points = [point for result in results for point in dots(experiment, result)]
     if not points:
@@ -56,7 +78,7 @@ def _first(experiment: TextExperiment, results: Sequence[WrittenResult]) -> Sect
     return Section(experiment.dots_title, chart=dot_rows(points, title=experiment.dots_title), caption=DOTS + known)
 
 
-def dots(experiment: TextExperiment, result: WrittenResult) -> list[dict[str, Any]]:
+def dots(experiment: RowsExperiment, result: WrittenResult) -> list[dict[str, Any]]:
     """What one corpus has in the picture of all: a point for each label of ``dots``, from its table."""
     points = []
     for label, where in experiment.dots.items():

@@ -1,0 +1,1 @@
+"""Beyond one machine: the connection to Ray, and tables that are spread over its workers."""

@@ -1,0 +1,102 @@
+"""On a real Ray of two workers: tables, forecasts, subsamples and commands give what one process gives."""
+
+import json
+from dataclasses import asdict
+
+import pyarrow as pa
+import pytest
+from tests.cluster.test_tables import assert_same_entries, blocks_of, entries, mixture, plain, whole
+from typer.testing import CliRunner
+
+from attnlab.cli.main import app
+from attnlab.cluster.connection import ClusterError
+from attnlab.cluster.crew import RayCrew
+from attnlab.cluster.gains import ReadByCrew
+from attnlab.cluster.sharded import ShardedCorpus, align_sharded
+from attnlab.theory.aligner import align, pharaoh
+from attnlab.theory.forecast import forecast
+from attnlab.theory.gain_shards import GainShard
+from attnlab.theory.shards import Shard
+
+ray = pytest.importorskip("ray", reason="make test-more installs Ray")
+pytestmark = [pytest.mark.more, pytest.mark.filterwarnings("ignore")]  # Ray's own warnings are not ours to mend
+
+
+@pytest.fixture(scope="module", autouse=True)
+def local_ray():
+    """A Ray of two processors, which the commands use as they find it."""
+    ray.init(address="local", num_cpus=2, include_dashboard=False, object_store_memory=10**8, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+def test_tables_and_links_are_those_of_one_process():
+    pairs = mixture()
+    crew = RayCrew(Shard, 2)
+    corpus = ShardedCorpus(crew, blocks_of(pairs))
+    made = align_sharded(corpus, iterations=3, keep=True)
+    alone = align(whole(pairs), iterations=3)
+    assert b"".join(made.lines) == bytes(pharaoh(alone.alignment))
+    table = pa.concat_tables(corpus.parts(["forward", "reverse"], True))
+    assert_same_entries(entries(table), entries(alone.lexicon.rows()))
+    crew.close()
+
+
+def test_a_forecast_is_that_of_one_process():
+    pairs, crew = whole(mixture()), RayCrew(GainShard, 2)
+    made, alone = (plain(asdict(forecast(pairs, reader=reader))) for reader in (ReadByCrew(crew), None))
+    for one, other in zip(made, alone, strict=True):
+        assert one == (pytest.approx(other, abs=1e-9) if isinstance(one, float) else other)
+    crew.close()
+
+
+def test_a_worker_that_dies_is_said_in_a_sentence():
+    crew = RayCrew(Shard, 2)
+    crew.ask("memory")
+    ray.kill(crew.workers[1])
+    with pytest.raises(ClusterError, match="A worker died"):
+        crew.ask("memory")
+    crew.close()
+
+
+def test_more_workers_than_there_is_room_for_are_refused():
+    with pytest.raises(ClusterError, match="5 workers are asked for, and the cluster has room for 2"):
+        RayCrew(Shard, 5)
+
+
+def run(*words):
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_commands_give_the_same_on_ray(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pairs = mixture(120)
+    for number in range(2):
+        some = pairs[60 * number : 60 * number + 60]
+        for side, name in ((0, "de"), (1, "en")):
+            (tmp_path / f"part-{number}.{name}").write_text("".join(" ".join(pair[side]) + "\n" for pair in some))
+    texts = ["--source", "part-*.de", "--target", "part-*.en", "--json"]
+    ours, here = (run("align", *texts, "--out", "a.txt", *engine) for engine in (["--engine", "ray"], []))
+    assert ours.pop("workers") == 2
+    assert ours.pop("models").keys() == here.pop("models").keys()
+    assert ours == here
+    ours, here = (run("forecast", *texts, *engine) for engine in (["--engine", "ray"], []))
+    assert ours["gain"] == pytest.approx(here["gain"], abs=1e-9)
+    assert ours["verdict"] == here["verdict"]
+
+
+def test_seeds_and_subsamples_on_ray(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{'good' if k % 2 else 'bad'} film {k % 7} plot{k % 3},{k % 2}" for k in range(100)]
+    (tmp_path / "a.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
+    far = ["--engine", "ray"]
+    ours, here = (
+        run("train", "a.csv", "--seeds", 2, "--steps", 10, "--store", name, "--json", *engine)
+        for name, engine in (("far", far), ("near", []))
+    )
+    assert ours == here
+    assert len(ours["runs"]) == 2
+    ours, here = (run("samples", "a.csv", "--size", 40, "--repeats", 2, "--json", *engine) for engine in (far, []))
+    assert ours == here
