@@ -20,8 +20,17 @@ PAGES = sorted(DOCS.rglob("*.md"))
 TESTED_ELSEWHERE = {"align.md", "extend.md", "csv.md", "watch.md", "experiment.md"}
 """In tests/cli/test_align.py, tests/lab/test_own.py and tests/test_tutorials.py."""
 TUTORIALS = ["tutorials/csv.md", "tutorials/watch.md", "tutorials/experiment.md"]
-NEWER = ["security.md", "parallel-corpus.md", "differs.md", "audit.md", "samples.md", "cluster.md", *TUTORIALS]
-"""Pages added since the others had their 12,500 words: each has 600 of its own."""
+NEWER = [
+    "security.md",
+    "parallel-corpus.md",
+    "differs.md",
+    "audit.md",
+    "samples.md",
+    "cluster.md",
+    "index.md",
+    *TUTORIALS,
+]
+"""Pages added, or written anew, since the others had their 12,500 words: each has 600 of its own."""
 FIRST = 30
 """Experiments that shared 30,000 words with the pages; each newer one adds 400 at most."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -29,6 +38,11 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 def text_of(path):
     return path.read_text(encoding="utf-8")
+
+
+def by_hand(path):
+    """A page without what ``make readme`` writes."""
+    return re.sub(r"<!-- (tally|forecast) -->.*?<!-- end -->", "", text_of(path), flags=re.DOTALL)
 
 
 def name_of(path):
@@ -60,7 +74,7 @@ def test_pages_beside_the_experiments_leave_room_for_them():
         *(page for page in PAGES if page.relative_to(DOCS).as_posix() not in NEWER),
     ]
     translator = 300  # its section of models.md, the network of translation
-    assert sum(len(text_of(path).split()) for path in others) <= 12_500 + translator
+    assert sum(len(by_hand(path).split()) for path in others) <= 12_500 + translator
 
 
 @pytest.mark.parametrize("name", NEWER)
@@ -70,8 +84,7 @@ def test_newer_pages_are_short(name):
 
 @pytest.mark.parametrize(("page", "most"), [("README.md", 700), ("docs/architecture.md", 1400)])
 def test_pages_that_everybody_reads_are_short(page, most):
-    written = re.sub(r"<!-- (tally|forecast) -->.*?<!-- end -->", "", text_of(ROOT / page), flags=re.DOTALL)
-    assert len(written.split()) <= most
+    assert len(by_hand(ROOT / page).split()) <= most
 
 
 # --- experiments
