@@ -81,7 +81,7 @@ def test_a_report_is_written_from_what_lies_on_disk(tmp_path):
     done = run("report", "copying", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(Path("results") / "copying" / "report.html")
-    assert "As the paper says" in (tmp_path / "results" / "copying" / "report.html").read_text(encoding="utf-8")
+    assert "as the paper says" in (tmp_path / "results" / "copying" / "report.html").read_text(encoding="utf-8")
 
 
 def test_experiments_and_claims_as_json(tmp_path):
