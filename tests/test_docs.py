@@ -20,8 +20,17 @@ PAGES = sorted(DOCS.rglob("*.md"))
 TESTED_ELSEWHERE = {"align.md", "extend.md", "csv.md", "watch.md", "experiment.md"}
 """In tests/cli/test_align.py, tests/lab/test_own.py and tests/test_tutorials.py."""
 TUTORIALS = ["tutorials/csv.md", "tutorials/watch.md", "tutorials/experiment.md"]
-NEWER = ["security.md", "parallel-corpus.md", "differs.md", "audit.md", "samples.md", "cluster.md", *TUTORIALS]
-"""Pages added since the others had their 12,500 words: each has 600 of its own."""
+NEWER = [
+    "security.md",
+    "parallel-corpus.md",
+    "differs.md",
+    "audit.md",
+    "samples.md",
+    "cluster.md",
+    "index.md",
+    *TUTORIALS,
+]
+"""Pages added, or written anew, since the others had their 12,500 words: each has 600 of its own."""
 FIRST = 30
 """Experiments that shared 30,000 words with the pages; each newer one adds 400 at most."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -29,6 +38,11 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 def text_of(path):
     return path.read_text(encoding="utf-8")
+
+
+def by_hand(path):
+    """A page without what ``make readme`` writes."""
+    return re.sub(r"<!-- (tally|forecast) -->.*?<!-- end -->", "", text_of(path), flags=re.DOTALL)
 
 
 def name_of(path):
@@ -48,11 +62,6 @@ def anchors(text):
 # --- length
 
 
-def by_hand(path):
-    """A page without what `make readme` writes into it from results."""
-    return re.sub(r"<!-- (tally|forecast) -->.*?<!-- end -->", "", text_of(path), flags=re.DOTALL)
-
-
 def test_all_of_it_can_be_read_in_an_afternoon():
     most = 30_000 + 600 * len(NEWER) + 400 * (len(EXPERIMENTS) - FIRST)
     assert sum(len(text_of(path).split()) for path in WRITTEN) <= most
@@ -64,7 +73,7 @@ def test_pages_beside_the_experiments_leave_room_for_them():
         ROOT / "CONTRIBUTING.md",
         *(page for page in PAGES if page.relative_to(DOCS).as_posix() not in NEWER),
     ]
-    newer = 300 + 130 + 150  # translation's network in models.md, watching a run in runs.md, cards on the first page
+    newer = 300 + 130  # translation's network in models.md, watching a run in runs.md
     assert sum(len(by_hand(path).split()) for path in others) <= 12_500 + newer
 
 

@@ -43,7 +43,7 @@ def watching(jobs: Sequence[Job], experiment: Experiment, order: Order) -> list[
     """The jobs, those of watched runs with a schedule that watches."""
     examples = {one.label: one.example for one in chosen(experiment, order.preset, order.row)}
     return [
-        replace(job, schedule=watched_schedule(job.schedule, examples[job.label])) if job.spec.id in examples else job
+        replace(job, schedule=watched_schedule(job.schedule, examples[job.label])) if job.label in examples else job
         for job in jobs
     ]
 
@@ -65,7 +65,7 @@ def replay_of(experiment: Experiment, order: Order, done: Mapping[str, Trained])
         run = None
         with suppress(UsageError):  # its corpus is not there, so it was not run
             run = done.get(one.setting.spec(one.seed).id)
-        if run is not None and run.run is not None:
+        if run is not None and run.run is not None and run.run.watched(one.example):
             films.append(film_of(one.name, run, one.example, one.caption))
     return Replay(experiment.replay_title, tuple(films), experiment.replay_caption) if films else None
 
