@@ -105,7 +105,8 @@ def known(experiment, preset, row):
 def test_results_that_name_their_runs_are_these():
     named = {experiment for experiment, _, _ in committed()}
     others = {"copying", "even-steps", "forecast-copying", "knowledge-first", "locality", "mirror", "mixture"}
-    assert named == others | {"permuting", "symmetry"} | set(KNOWN_LATER) | set(OLDER_NUMERICS)
+    students = {"sample-complexity", "landscape", "sample-complexity-real", "flatness"}
+    assert named == others | students | {"permuting", "symmetry"} | set(KNOWN_LATER) | set(OLDER_NUMERICS)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ USES: dict[str, list[Use]] = {
         {"names": "saliency", "results": "results"},
     ],
     "watch": [{"name": "copying", "results": "results", "store": "runs", "jobs": "1"}],
-    "site": [{"results": "results", "out": "made"}],
+    "site": [{"results": "results", "out": "pages"}],
     "claims": [
         {"results": "results", "as_json": ""},
         {"results": "results"},

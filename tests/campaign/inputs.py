@@ -66,7 +66,8 @@ def draw(case: Case, folder: Path) -> Attempt:
             more.append(
                 random.choice([parameter.typed, parameter.typed, f"{parameter.typed}=1", f"--no{parameter.typed[1:]}"])
             )
-            hostile[parameter.name] = more[-1]
+            hostile.setdefault(parameter.name, more[-1])
+            hostile[more[-1]] = more[-1]
             continue
         value = VALUES[parameter.kind](random, folder)
         hostile[parameter.name] = value

@@ -113,7 +113,11 @@ def test_everything_is_there_and_decided(result):
 def test_a_figure_shows_the_counts_the_table_and_the_alignment_of_its_own_example(result):
     counts, trans, alpha = result.figures["two-pairs"].to_dict()["hconcat"]
     titles = [part["title"]["text"] for part in (counts, trans, alpha)]
-    assert titles == ["count table C", "Trans(output | input)", "alignment of 'This movie is great'"]
+    assert titles == [
+        "count table C, darkest: its largest",
+        "Trans(output | input), darkest: 1",
+        "alignment of 'This movie is great', darkest: 1",
+    ]
     datasets = result.figures["two-pairs"].to_dict()["datasets"]
     cells = [
         {(row["row"], row["column"]): row["value"] for row in datasets[part["data"]["name"]]}

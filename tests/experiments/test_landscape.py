@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -173,6 +174,20 @@ def test_flatness_measures_what_moving_costs(
     assert [(row["network"], row["points"]) for row in table] == [("attention", 3), ("baseline", 3)]
     drawn = marks(story.figures()["increase"])
     assert len(drawn) == 12
+
+
+def test_runs_on_noisier_labels_are_read_apart(
+    trained: list[tuple[Place, Outcome]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    place, outcome = trained[0]
+    noisier = replace(place, noise=0.6)
+    setting = noisier.setting(3)
+    run = train(setting.spec(0), setting.schedule, RunStore(tmp_path))  # type: ignore[arg-type]
+    monkeypatch.setattr(flatness, "places", lambda _: [place, noisier])
+    story = Flatness().story(Order("quick"), [outcome, Outcome(setting.name, 0, run, setting.spec(0))])
+    (table,) = [rows for name, rows in story.tables().items() if name == "flatness"]
+    assert [(row["label_noise"], row["points"]) for row in table] == [(0.3, 3), (0.6, 3)]
+    assert table[0]["test"] < table[1]["test"]
 
 
 def test_a_start_that_has_not_arrived_is_not_measured(trained: list[tuple[Place, Outcome]]) -> None:

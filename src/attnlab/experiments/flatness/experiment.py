@@ -56,6 +56,7 @@ class Flatness(Experiment):
             {"scene": place.scene.name, "network": place.network, "label_noise": place.noise, **row}
             for place in places(self.order.preset)
             for outcome in runs[place.name]
+            if outcome.spec is not None and outcome.spec.task.noise == place.noise  # type: ignore[attr-defined]
             for row in measured(outcome)
         ]
 
