@@ -84,6 +84,7 @@ def test_keys_move_it_and_a_cell_is_read(opened):
 def test_texts_are_shaded_where_they_are_seen(opened):
     made = texts(count=60, length=30)
     page = opened(Replay("t", (made,))).page
+    page.wait_for_selector("[data-text='0'][data-field='0'] .replay-words span")  # drawn once it is seen
     spans = page.locator("[data-text='0'][data-field='0'] .replay-words span")
     assert spans.count() == 30
     assert page.locator("[data-text='59'] .replay-words span").count() == 0, "a text out of sight waits"
