@@ -141,7 +141,9 @@ class Inspection:
             return
         rows, marks = tables.read_rows(path, self.run)
         self.fielded = tables.fielded(marks, rows, tables.steps_in(self.folder / FIELDS))
-        if wrong := [step for step, those in recorded.items() if not tables.rows_agree(those, rows)]:
+        if recorded and not rows:  # no kill leaves it so: it is written with its first row
+            self._fault(path, f"{path} has no rows, and the checkpoints have some.")
+        elif wrong := [step for step, those in recorded.items() if not tables.rows_agree(those, rows)]:
             which = "newest checkpoint" if wrong[-1] == [*self.records][-1] else f"checkpoint of step {wrong[-1]}"
             self._fault(path, f"{path} disagrees with the rows in the {which}.")
         if "run" not in marks:
