@@ -12,7 +12,7 @@ from attnlab.files import to_sealed_json
 from attnlab.runs.loop import finished, train
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.store import RunStore
-from attnlab.runs.tables import from_parquet, to_parquet
+from attnlab.runs.tables import from_parquet, owner, to_parquet
 
 SCHEDULE = Schedule.every(5, steps=10, checkpoint_every=5)
 LONGER = Schedule.every(5, steps=15, checkpoint_every=5)
@@ -134,3 +134,13 @@ def test_what_does_not_agree_is_not_bound(pair, store):
     shutil.copytree(other.path / "checkpoints/10", one.path / "checkpoints/10")
     assert one.bind() == 0
     assert any("disagrees with the rows" in problem.sentence for problem in one.verify())
+
+
+def test_metrics_that_have_lost_all_rows_are_named_and_made_again(pair, store):
+    one = store.run(pair[0].id)
+    path = one.path / "metrics.parquet"
+    table = from_parquet(path.read_bytes())
+    path.write_bytes(to_parquet(table.slice(0, 0), owner(one.id)))
+    assert any("has no rows" in fault.sentence for fault in one.verify())
+    train(pair[0], LONGER, store)
+    assert one.verify() == []
