@@ -121,7 +121,7 @@ def test_a_killed_worker_costs_no_run_and_no_bit(cluster, make_spec, store, tmp_
                 killed.append(process)
                 os.kill(process, signal.SIGKILL)
 
-    assert sweep(jobs, store, RayEngine(cluster.address), report).failed == {}
+    assert sweep(jobs, store, RayEngine(cluster.address, every=0.2, shared=True), report).failed == {}
     assert killed
     here = RunStore(tmp_path / "here")
     assert sweep(jobs, here, LocalEngine(2)).failed == {}
