@@ -176,7 +176,7 @@ def test_ctrl_c_saves_a_checkpoint_first(cluster, make_spec, store):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sweep(jobs, store, RayEngine(cluster.address), report)
+        sweep(jobs, store, RayEngine(cluster.address, shared=True), report)
     run = store.run(jobs[0].spec.id)
     assert not run.is_locked()
     assert max(run.steps()) >= reached[0]
