@@ -3,7 +3,7 @@
     <root>/<run id>/spec.json            what was asked for
                     environment.json     versions, processor and threads it began with
                     status.json          running, finished or failed, and at which step
-                    timing.json          clock times, which are nowhere else
+                    timing.json          CPU seconds, which are nowhere else
                     metrics.parquet      one row an evaluation
                     checkpoints/<step>/  see checkpoint.py
                     fields/<step>.parquet
