@@ -72,3 +72,17 @@ def test_timing_stops_with_its_budget(store, monkeypatch):
     assert 1 <= len(asked) <= 3
     assert told.cpu_hours == pytest.approx(50 * 20 / 3600)
     assert told.bytes == 50 * 2 * 8
+
+
+def test_a_grid_that_begins_with_its_cheapest_runs_is_not_taken_for_cheap(store, monkeypatch):
+    class Grid(Named):
+        def at_most(self, order, done):
+            return [Job(f"{n}", spec_of(0, rate=1e-3 * (n + 1)), Schedule.every(5, steps=20)) for n in range(50)]
+
+        plan = at_most
+
+    clock = iter(range(10**6))
+    monkeypatch.setattr(costs, "_timed", lambda job: costs.Cost(float(job.label), 0.0, 8))
+    monkeypatch.setattr(costs.time, "monotonic", lambda: 0.3 * next(clock))  # six of the 50 are timed
+    spent = sum(20 * n for n in range(50)) / 3600
+    assert estimate(Grid(), Order("quick"), store).cpu_hours == pytest.approx(spent, rel=0.3)
