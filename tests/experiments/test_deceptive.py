@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import kendalltau
 
 from attnlab.experiments.deceptive.compared import Compared, Read, beside_public, seeds_apart, without_a_word
 from attnlab.experiments.deceptive.experiment import WEIGHTS, Deceptive, twin_name
 from attnlab.experiments.deceptive_copying.experiment import DeceptiveCopying, off
+from attnlab.experiments.texts.corpora import TextRuns
 from attnlab.experiments.uniform_accuracy.experiment import Difference, UniformAccuracy
 from attnlab.fields import ScoreField
 from attnlab.lab.experiment import Order, Record
@@ -159,6 +161,20 @@ def test_uniform_attention_is_as_good_within_the_margin():
     assert verdict(same, seeds=2) == "holds"  # over texts alone
     noisy = learned + np.array([0.05, -0.05, 0.04, -0.04, 0.0])[:, None]
     assert verdict(noisy) == "undecided"  # seeds differ more than texts
+
+
+@pytest.mark.needs_data("sst")
+@pytest.mark.parametrize("preset", ["quick", "reduced"])
+def test_the_notes_name_the_updates_that_were_made(preset):
+    order = Order(preset, row="sst")
+    uniform, twins = UniformAccuracy(), Deceptive()
+    for story, setting in ((uniform, uniform.setting(order, "uniform")), (twins, twins.originals(order))):
+        story.order, story.standard = order, []
+        story.whole, story.sample = False, torch.arange(3)
+        story.texts = TextRuns("sst", preset, None)
+        notes = [note for note in story.notes() if note.startswith(f"At {preset}")]
+        assert notes == [f"At {preset}: {setting.schedule.steps} updates instead of 4000, and at most "
+                         f"{setting.spec(20).evaluation_batch} validation texts."]  # fmt: skip
 
 
 # --- copying

@@ -270,7 +270,7 @@ class Deceptive(TextExperiment):
     def notes(self) -> list[str]:
         count = len(self.standard)
         return [
-            *super().notes(),
+            *self.corpus_notes(STEPS[self.order.preset], TEXTS.get(self.order.row)),
             f"{count} standard network{'s' * (count > 1)} at the best evaluation, and beside each a twin for every "
             f"lambda from a seed of its own, at its last, after {STEPS[self.order.preset]} updates.",
             "The divergence is taken with 1 % of uniform attention mixed into the twin's, which bounds it by log(100 "

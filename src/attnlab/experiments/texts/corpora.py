@@ -253,7 +253,7 @@ class TextExperiment(RowsExperiment):
         """How its runs on one corpus were made, what was left out of the corpus, and what intervals are over."""
         counts = {role: len(self.texts.seeds(role)) for role in self.roles}
         named = ", ".join(f"{count} {role}" for role, count in counts.items())
-        notes = [*departures(self.order.preset), *(f"{self.order.row}: {note}" for note in self.texts.corpus.notes)]
+        notes = self.corpus_notes()
         notes.append(
             "One run of each role: intervals are over examples and say nothing about other seeds."
             if set(counts.values()) == {1}
@@ -262,6 +262,11 @@ class TextExperiment(RowsExperiment):
         if self.order.row in self.left_out:
             notes.append("The paper leaves SMS out of its tables (A.9): this row is reported and decides no claim.")
         return notes
+
+    def corpus_notes(self, steps: int | None = None, texts: int | None = None) -> list[str]:
+        """How runs of so many updates, read on at most so many texts, were made; what was left out of the corpus."""
+        departed = departures(self.order.preset, steps, texts)
+        return [*departed, *(f"{self.order.row}: {note}" for note in self.texts.corpus.notes)]
 
     def over_training(self, table: Table, title: str, y_title: str = "agreement") -> alt.TopLevelMixin:
         """The curves of ``table`` through training, with chance, under a title that begins with the corpus."""
@@ -277,9 +282,12 @@ def over_texts(line: Mapping[str, Any]) -> str:
     return "" if line["low"] is None else f" (95 % interval over texts {line['low']:.3f} to {line['high']:.3f})"
 
 
-def departures(preset: Preset) -> list[str]:
-    """Where runs on labelled texts depart from the paper or what it says, and what the preset shortened."""
+def departures(preset: Preset, steps: int | None = None, texts: int | None = None) -> list[str]:
+    """Where runs on labelled texts depart from the paper or what it says, and what the preset shortened: updates and
+    texts, the preset's own if none are named.
+    """
     size = SIZES[preset]
+    steps, texts = steps or size.steps, texts or size.texts
     return [
         r"Words are the matches of \w+, lower-cased, and those seen fewer than 3 times in training are <unk>; the "
         "paper's own tokeniser is not known.",
@@ -288,5 +296,5 @@ def departures(preset: Preset) -> list[str]:
         "attention is read.",
         "The last evaluation is after 4000 updates; the released code's is after 3999."
         if preset == "paper"
-        else f"At {preset}: {size.steps} updates instead of 4000, and at most {size.texts} validation texts.",
+        else f"At {preset}: {steps} updates instead of 4000, and at most {texts} validation texts.",
     ]

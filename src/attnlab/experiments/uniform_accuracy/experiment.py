@@ -187,8 +187,9 @@ class UniformAccuracy(TextExperiment):
             else "Every text is read at the evaluation that suits the other half of the texts best: no text chooses "
             "the step it is read at. The validation texts are the whole test set."
         )
+        steps, texts = (at(table[self.order.preset], self.order.row) for table in (STEPS, TEXTS))
         return [
-            *super().notes(),
+            *self.corpus_notes(steps, texts),
             how,
             "Differences are uniform minus learned, text by text and seed by seed: both networks start from the same "
             "weights and see the same batches. Intervals over seeds are Student's, and need three seeds.",
