@@ -66,6 +66,9 @@ def test_list_counts_runs_that_cannot_be_read(store: RunStore) -> None:
         f"2 runs in {store.root}.",
         "1 more cannot be read; `attnlab store verify` says why.",
     ]
+    done = call(store, "list", "--json")
+    assert len(json.loads(done.stdout)) == 2
+    assert done.stderr == "1 more cannot be read; `attnlab store verify` says why.\n"
 
 
 def test_an_empty_store_is_listed_and_one_that_is_not_there_cannot_be_verified(tmp_path: Path) -> None:

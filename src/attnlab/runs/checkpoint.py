@@ -113,6 +113,15 @@ def load_checkpoint(place: Path, run: str | None = None) -> Checkpoint:
     return Checkpoint(int(place.name), _tensors(place / TENSORS, *listed[TENSORS]), _record(place, listed, place.name))
 
 
+def newest_record(folder: Path, run: str) -> tuple[Path, dict[str, files.Json]]:
+    """The record alone of the newest checkpoint that looks whole, and its path; an empty one if there is none."""
+    for place in places_in(folder)[::-1]:
+        if looks_whole(place, run):
+            with suppress(DamagedCheckpoint):  # whoever reads the tensors says so
+                return place / RECORD, _record(place, _manifest(place, run), place.name)
+    return folder, {}
+
+
 def faults_in_checkpoint(place: Path, run: str | None = None, step: str | None = None) -> list[tuple[Path, str]]:
     """The damaged files, each with a sentence. ``step`` is given where the folder does not bear its name yet."""
     faults: list[tuple[Path, str]] = []

@@ -106,7 +106,7 @@ class Run:
             known = self._document(SPEC, "it is written anew")
             if known is None:  # written last: a run that exists has both
                 self._write_document(SPEC, spec)
-            elif not names_alike(known, dict(spec)):
+            elif not documents.names_alike(known, dict(spec)):
                 raise StoreError(f"{self.path / SPEC} describes another run than the one asked for.")
 
     def spec(self) -> dict[str, files.Json]:
@@ -174,10 +174,12 @@ class Run:
 
     def whole_metrics(self) -> list[MetricRow]:
         """The same where something depends on them: damaged or missing ones are a StoreError that names the file."""
-        return tables.read_rows(self.path / METRICS, self.id)[0]
+        rows = tables.read_rows(self.path / METRICS, self.id)[0]
+        self._check_recorded(rows)
+        return rows
 
     def measured(self) -> Measured:
-        """As `metrics`; those of another run are a ForeignFile."""
+        """As `metrics`; another run's are a ForeignFile; if the newest checkpoint denies them, a StoreError."""
         rows: list[MetricRow] = []
         marks: dict[str, str] = {}
         if files.is_there(self.path / METRICS):
@@ -187,9 +189,18 @@ class Run:
                 raise
             except StoreError as fault:
                 _warn(fault, "when the run goes on, the checkpoint gives its metrics back")
+            else:
+                self._check_recorded(rows)
         kept = set(self.field_steps())
         expected = tables.fielded(marks, rows, kept) if rows else kept
         return Measured(rows, expected, expected - kept, "inexact" in marks)
+
+    def _check_recorded(self, rows: Sequence[MetricRow]) -> None:
+        """A StoreError where the newest whole checkpoint has recorded other rows: one of the two files was altered."""
+        path, record = checkpoints.newest_record(self._checkpoints, self.id)
+        if not tables.rows_agree(record.get("metrics", []), rows):
+            metrics = self.path / METRICS
+            raise StoreError(f"{metrics} disagrees with the rows in {path}: one of them was altered; delete that one.")
 
     def write_fields(self, step: int, table: pa.Table) -> None:
         with self._writing():
@@ -371,13 +382,6 @@ class Run:
                 with suppress(OSError):  # dropped by a writer meanwhile, or not to be looked at
                     total += Path(folder, name).lstat().st_size
         return total
-
-
-def names_alike(known: files.Json, asked: files.Json) -> bool:
-    """Whether all that ``known`` names has the same value in ``asked``."""
-    if isinstance(known, dict) and isinstance(asked, dict):
-        return all(name in asked and names_alike(value, asked[name]) for name, value in known.items())
-    return files.to_json(known) == files.to_json(asked)
 
 
 def _leftovers(*folders: Path) -> list[Path]:
