@@ -13,7 +13,7 @@ import pyarrow as pa
 from torch.nn import Module
 
 from attnlab import files
-from attnlab.errors import DamagedCheckpoint, ForeignFile, StoreError, UsageError
+from attnlab.errors import Contradiction, DamagedCheckpoint, ForeignFile, StoreError, UsageError
 from attnlab.runs import checkpoint as checkpoints
 from attnlab.runs import documents, lock, tables
 from attnlab.runs.documents import ENVIRONMENT, SPEC, STATUS, TIMING
@@ -174,33 +174,33 @@ class Run:
 
     def whole_metrics(self) -> list[MetricRow]:
         """The same where something depends on them: damaged or missing ones are a StoreError that names the file."""
-        rows = tables.read_rows(self.path / METRICS, self.id)[0]
-        self._check_recorded(rows)
-        return rows
+        return self._read_metrics(checkpoints.newest_record(self._checkpoints, self.id))[0]
 
     def measured(self) -> Measured:
-        """As `metrics`; another run's are a ForeignFile; if the newest checkpoint denies them, a StoreError."""
+        """As `metrics`; another run's are a ForeignFile; denied by the newest checkpoint, a Contradiction."""
         rows: list[MetricRow] = []
         marks: dict[str, str] = {}
-        if files.is_there(self.path / METRICS):
+        newest = checkpoints.newest_record(self._checkpoints, self.id)
+        if files.is_there(self.path / METRICS) or newest[1].get("metrics"):
             try:
-                rows, marks = tables.read_rows(self.path / METRICS, self.id)
-            except ForeignFile:
+                rows, marks = self._read_metrics(newest)
+            except (ForeignFile, Contradiction):
                 raise
             except StoreError as fault:
                 _warn(fault, "when the run goes on, the checkpoint gives its metrics back")
-            else:
-                self._check_recorded(rows)
         kept = set(self.field_steps())
         expected = tables.fielded(marks, rows, kept) if rows else kept
         return Measured(rows, expected, expected - kept, "inexact" in marks)
 
-    def _check_recorded(self, rows: Sequence[MetricRow]) -> None:
-        """A StoreError where the newest whole checkpoint has recorded other rows: one of the two files was altered."""
-        path, record = checkpoints.newest_record(self._checkpoints, self.id)
+    def _read_metrics(self, newest: tuple[Path, Mapping[str, files.Json]]) -> tuple[list[MetricRow], dict[str, str]]:
+        """Rows and marks; a Contradiction where the newest checkpoint has recorded other rows."""
+        metrics, (path, record) = self.path / METRICS, newest
+        rows, marks = tables.read_rows(metrics, self.id)
         if not tables.rows_agree(record.get("metrics", []), rows):
-            metrics = self.path / METRICS
-            raise StoreError(f"{metrics} disagrees with the rows in {path}: one of them was altered; delete that one.")
+            raise Contradiction(
+                f"{metrics} disagrees with the rows in {path}: one of them was altered; delete that one."
+            )
+        return rows, marks
 
     def write_fields(self, step: int, table: pa.Table) -> None:
         with self._writing():
