@@ -48,8 +48,8 @@ def play(case: Case, folder: Path, template: Path, nursery: Nursery) -> Outcome:
     place.mkdir()
     ended = nursery.call(f"{__name__}:attempt", case.seed, case.number, str(template), cwd=place)
     if ended.code or ended.value is None:
-        told = "It hangs." if ended.code == HANG else f"Exit code {ended.code}: ...{ended.err[-900:]}"
-        return Outcome((ended.out.splitlines() or ["nothing was damaged yet"])[0], "not met", told)
+        wrong = "It hangs." if ended.code == HANG else f"Exit code {ended.code}: ...{ended.err[-900:]}"
+        return Outcome((ended.out.splitlines() or ["nothing was damaged yet"])[0], "not met", wrong)
     return Outcome(*ended.value)
 
 
@@ -84,7 +84,7 @@ def store_used(harm: Harm, template: Path) -> tuple[str, str]:
     whole = json.loads(Path(template, REFERENCE).read_bytes())
     if wrong := _listed(hurt, whole, harm):
         return "not met", wrong
-    told, refused = "", 0
+    warned, refused = "", 0
     for schedule in (SHORT, LONG):
         for spec in (*hurt, *others[:1]) if schedule == SHORT else hurt:
             wanted = whole[f"{spec.id} {schedule.steps}"]
@@ -101,18 +101,18 @@ def store_used(harm: Harm, template: Path) -> tuple[str, str]:
                     same = None
                     if not names(str(error), harm):
                         return "not met", f"The refusal names another file: {error}"
-            told += " ".join(str(one.message) for one in caught)
+            warned += " ".join(str(one.message) for one in caught)
             if harm.forged and schedule == SHORT and same is not None:
                 if same["weights"] != wanted["weights"] and (wrong := _taken(spec, harm, template)):
                     return "not met", wrong
                 del wanted["weights"]
-            if same is not None and (wrong := _differs(same, wanted, told, harm)):
+            if same is not None and (wrong := _differs(same, wanted, warned, harm)):
                 return "not met", f"{spec.id} after {schedule.steps} steps: {wrong}"
     if refused:
         return "refused", ""
-    if not harm.quiet and not told and command("store", "verify", "--store", "runs")[0] == 0:
+    if not harm.quiet and not warned and command("store", "verify", "--store", "runs")[0] == 0:
         return "repaired", ""  # what verify had named
-    return ("repaired" if told else "as before"), ""
+    return ("repaired" if warned else "as before"), ""
 
 
 def _listed(hurt: list[RunSpec], whole: dict[str, Any], harm: Harm) -> str:
@@ -144,11 +144,11 @@ def _taken(spec: RunSpec, harm: Harm, template: Path) -> str:
     return "" if taken else f"A network takes the forged weights of {spec.id}."
 
 
-def _differs(found: dict[str, object], wanted: dict[str, object], told: str, harm: Harm) -> str:
+def _differs(found: dict[str, object], wanted: dict[str, object], warned: str, harm: Harm) -> str:
     for name, value in wanted.items():
         if found[name] == value:
             continue
-        if name == "message" and found[name] == INEXACT and names(told, harm):
+        if name == "message" and found[name] == INEXACT and names(warned, harm):
             continue  # its environment is lost: marked, and said
         return f"{name} differs in silence."
     return ""

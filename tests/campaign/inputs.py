@@ -42,7 +42,7 @@ class Attempt:
     out: str | None = None
 
     @property
-    def told(self) -> str:
+    def command_line(self) -> str:
         around = [*(f"{name}={value!r:.40}" for name, value in self.environment.items())]
         around += [f"stdout={self.out}"] if self.out else []
         return " ".join(
@@ -93,6 +93,11 @@ def draw(case: Case, folder: Path) -> Attempt:
     return attempt
 
 
+def is_process(number: int) -> bool:
+    """Whether a case is a process of its own."""
+    return number // len(USES) % PROCESSES == 0
+
+
 def play(case: Case, folder: Path, template: Path, nursery: Nursery) -> Outcome:
     """Copy the template, type the words, judge what came of it."""
     place = folder / "place"
@@ -103,12 +108,12 @@ def play(case: Case, folder: Path, template: Path, nursery: Nursery) -> Outcome:
         "HOME": str(place / "home"), "ATTNLAB_CACHE": str(place / "cache"), "ATTNLAB_DATA": str(place / "data"),
         "COLUMNS": "200", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT / "src"), **attempt.environment,
     }  # fmt: skip
-    if case.number // len(USES) % PROCESSES == 0:
+    if is_process(case.number):
         ended = _process(attempt, place, environment)
     else:
         ended = nursery.call(f"{__name__}:typed", attempt.words, cwd=place, environment=environment, out=attempt.out)
     wrong = _judged(attempt, ended) or _touched(attempt, before, _files(place))
-    return Outcome(f"{attempt.told}  [{ended.code}, {ended.seconds:.1f} s]", f"exit code {ended.code}", wrong)
+    return Outcome(f"{attempt.command_line}  [{ended.code}, {ended.seconds:.1f} s]", f"exit code {ended.code}", wrong)
 
 
 def typed(words: list[str]) -> None:
@@ -137,6 +142,7 @@ def _process(attempt: Attempt, place: Path, environment: dict[str, str]) -> Ende
             stdout=out,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores it
         )
     try:
         _, err = process.communicate(timeout=10 if attempt.command in TRAIN else patience())
@@ -207,8 +213,9 @@ def _named(attempt: Attempt, said: str) -> bool:
         values |= {word for word in attempt.words if Path(word).suffix and not word.startswith("-")}
     short = {re.sub(r"\s+", "", name)[:20] for name in names}
     long = {piece for value in values if len(piece := re.sub(r"\s+", "", value)[:20]) >= SHORTEST}
-    quoted = any(repr(value) in said for value in attempt.hostile.values())  # with its blanks
-    return quoted or any(piece in flat for piece in short | long)
+    forms = ("{!r}", "file {}.", "/{}.", "folder {}", "error: {}/", "error: {} ", "error: {}:")  # with its blanks
+    exactly = any(form.format(value) in said for value in attempt.hostile.values() for form in forms)
+    return exactly or any(piece in flat for piece in short | long)
 
 
 def _files(folder: Path) -> dict[str, str]:
