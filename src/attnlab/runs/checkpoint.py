@@ -176,8 +176,8 @@ def fault_in_tensors(
         for key, shaped in state.items():
             if any(f"optimiser.{other}.{name}" in tensors for other in state):
                 wanted[f"optimiser.{key}.{name}"] = (value.shape, value.dtype) if shaped else (Size(), float32)
-    found = {name: (value.shape, value.dtype) for name, value in tensors.items()}
-    return next((name for name in sorted(found.keys() | wanted.keys()) if found.get(name) != wanted.get(name)), None)
+    stored = {name: (value.shape, value.dtype) for name, value in tensors.items()}
+    return next((name for name in sorted(stored.keys() | wanted.keys()) if stored.get(name) != wanted.get(name)), None)
 
 
 def unfitting(path: Path, run: str, tensor: str) -> str:
