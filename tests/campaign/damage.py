@@ -85,7 +85,9 @@ def gone(folder: Path, random: Random) -> Harm:
     # Only the newest weights have to be there; when updates took how long is nobody's result; a result that is gone
     # with all its files was not run.
     older = path.parent.name == "checkpoints" and int(path.name) != newest
-    return Harm(f"{path} gone", (path,), quiet=older or whole or path.name == "timing.json")
+    # Where no weights are left, nobody knows of which step they were.
+    paths = (path, path.parent) if path.parent.name == "checkpoints" else (path,)
+    return Harm(f"{path} gone", paths, quiet=older or whole or path.name == "timing.json")
 
 
 def linked(folder: Path, random: Random) -> Harm:

@@ -36,6 +36,7 @@ def build(folder: str) -> None:
     Path(REFERENCE).write_text(json.dumps(whole | references(RunStore("runs"))))
     for made in Path("results").glob("*/report.html"):
         made.unlink()
+    shutil.rmtree("pages")
 
 
 def references(store: RunStore) -> dict[str, dict[str, Any]]:

@@ -193,13 +193,16 @@ class Run:
         return Measured(rows, expected, expected - kept, "inexact" in marks)
 
     def _read_metrics(self, newest: tuple[Path, Mapping[str, files.Json]]) -> tuple[list[MetricRow], dict[str, str]]:
-        """Rows and marks; a Contradiction where the newest checkpoint has recorded other rows."""
+        """Rows and marks; a Contradiction where the newest checkpoint, read before, has recorded other rows."""
         metrics, (path, record) = self.path / METRICS, newest
         rows, marks = tables.read_rows(metrics, self.id)
-        if not tables.rows_agree(record.get("metrics", []), rows):
+        recorded = record.get("metrics", [])
+        if not tables.rows_agree(recorded, rows):
             raise Contradiction(
                 f"{metrics} disagrees with the rows in {path}: one of them was altered; delete that one."
             )
+        if tables.rows_lacking(recorded, rows):
+            raise StoreError(f"{metrics} lacks rows that {path} has.")
         return rows, marks
 
     def write_fields(self, step: int, table: pa.Table) -> None:
