@@ -82,12 +82,16 @@ def gone(folder: Path, random: Random) -> Harm:
     newest = max((int(one.name) for one in path.parent.iterdir() if one.name.isdecimal()), default=0)
     whole = path.is_relative_to("results") and any(path.rglob("result.json"))
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    # Only the newest weights have to be there; when updates took how long is nobody's result; a result that is gone
-    # with all its files was not run.
-    older = path.parent.name == "checkpoints" and int(path.name) != newest
+    # Only the newest weights of a finished run have to be there, since any other goes on from the ones before; when
+    # updates took how long is nobody's result; a result that is gone with all its files was not run.
+    older = path.parent.name == "checkpoints" and (int(path.name) != newest or _goes_on(path.parent.parent))
     # Where no weights are left, nobody knows of which step they were.
     paths = (path, path.parent) if path.parent.name == "checkpoints" else (path,)
     return Harm(f"{path} gone", paths, quiet=older or whole or path.name == "timing.json")
+
+
+def _goes_on(run: Path) -> bool:
+    return bool(json.loads((run / "status.json").read_bytes())["status"] == "running")
 
 
 def linked(folder: Path, random: Random) -> Harm:
