@@ -29,6 +29,10 @@ class ForeignFile(StoreError):
     """A file in a run's folder that belongs to another run or step."""
 
 
+class Contradiction(StoreError):
+    """Two whole files of a run that do not agree, so that one of them was altered."""
+
+
 class RunBusy(StoreError):
     """Another process holds the run."""
 

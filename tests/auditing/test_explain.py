@@ -15,6 +15,7 @@ from attnlab.auditing.network import best_kept_step, load_classifier
 from attnlab.cli.main import app
 from attnlab.cli.options import settings
 from attnlab.errors import StoreError, UsageError
+from attnlab.runs.run import StoreWarning
 from attnlab.specs import (
     ClassifierSpec,
     CopyingSpec,
@@ -137,6 +138,19 @@ def test_a_damaged_checkpoint_is_not_passed_over_for_another(trained, tmp_path):
     manifest = copy.path / "checkpoints" / str(best) / "manifest.json"
     manifest.write_bytes(manifest.read_bytes()[:-9])
     with pytest.raises(StoreError, match=rf"{done.id}/checkpoints/{best}/manifest\.json"):
+        al.explain(done.id, "film", store=tmp_path / "runs")
+
+
+def test_it_is_said_where_the_best_weights_are_gone(trained, tmp_path):
+    store, done = trained
+    copy = al.RunStore(shutil.copytree(store.root, tmp_path / "runs")).run(done.id)
+    best = best_kept_step(copy)
+    shutil.rmtree(copy.path / "checkpoints" / str(best))
+    with pytest.warns(StoreWarning, match=rf"{done.id}/checkpoints/{best} is not there, though the run was best then"):
+        assert best_kept_step(copy) in copy.steps()
+    for step in copy.steps():
+        shutil.rmtree(copy.path / "checkpoints" / str(step))
+    with pytest.raises(StoreError, match=rf"{done.id}/checkpoints has no weights"):
         al.explain(done.id, "film", store=tmp_path / "runs")
 
 

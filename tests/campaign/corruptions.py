@@ -8,6 +8,7 @@ import json
 import shutil
 import warnings
 from pathlib import Path
+from typing import Any
 
 import torch
 from tests.campaign import damage
@@ -47,8 +48,8 @@ def play(case: Case, folder: Path, template: Path, nursery: Nursery) -> Outcome:
     place.mkdir()
     ended = nursery.call(f"{__name__}:attempt", case.seed, case.number, str(template), cwd=place)
     if ended.code or ended.value is None:
-        told = "It hangs." if ended.code == HANG else f"Exit code {ended.code}: ...{ended.err[-900:]}"
-        return Outcome((ended.out.splitlines() or ["nothing was damaged yet"])[0], "not met", told)
+        wrong = "It hangs." if ended.code == HANG else f"Exit code {ended.code}: ...{ended.err[-900:]}"
+        return Outcome((ended.out.splitlines() or ["nothing was damaged yet"])[0], "not met", wrong)
     return Outcome(*ended.value)
 
 
@@ -80,10 +81,10 @@ def store_used(harm: Harm, template: Path) -> tuple[str, str]:
         return "not met", f"verify does not name it: {said[-500:]}"
     hurt = [spec for spec in (*SPECS.values(), STOPPED) if any(spec.id in path.parts for path in harm.paths)]
     others = [spec for spec in SPECS.values() if spec not in hurt]
-    for words in (["list"], ["list", "--json"], *(["show", spec.id] for spec in hurt)):
-        command("store", *words, "--store", "runs")
     whole = json.loads(Path(template, REFERENCE).read_bytes())
-    told, refused = "", 0
+    if wrong := _listed(hurt, whole, harm):
+        return "not met", wrong
+    warned, refused = "", 0
     for schedule in (SHORT, LONG):
         for spec in (*hurt, *others[:1]) if schedule == SHORT else hurt:
             wanted = whole[f"{spec.id} {schedule.steps}"]
@@ -100,18 +101,35 @@ def store_used(harm: Harm, template: Path) -> tuple[str, str]:
                     same = None
                     if not names(str(error), harm):
                         return "not met", f"The refusal names another file: {error}"
-            told += " ".join(str(one.message) for one in caught)
+            warned += " ".join(str(one.message) for one in caught)
             if harm.forged and schedule == SHORT and same is not None:
                 if same["weights"] != wanted["weights"] and (wrong := _taken(spec, harm, template)):
                     return "not met", wrong
-                del wanted["weights"], wanted["record"]
-            if same is not None and (wrong := _differs(same, wanted, told, harm)):
+                del wanted["weights"]
+            if same is not None and (wrong := _differs(same, wanted, warned, harm)):
                 return "not met", f"{spec.id} after {schedule.steps} steps: {wrong}"
     if refused:
         return "refused", ""
-    if not harm.quiet and not told and command("store", "verify", "--store", "runs")[0] == 0:
+    if not harm.quiet and not warned and command("store", "verify", "--store", "runs")[0] == 0:
         return "repaired", ""  # what verify had named
-    return ("repaired" if told else "as before"), ""
+    return ("repaired" if warned else "as before"), ""
+
+
+def _listed(hurt: list[RunSpec], whole: dict[str, Any], harm: Harm) -> str:
+    """What is wrong with how runs are listed and shown: one is missing or has other rows, and nothing is said."""
+    for words in ([], ["--json"]):
+        code, said = command("store", "list", "--store", "runs", *words)
+        missing = [spec.id for spec in (*SPECS.values(), STOPPED) if spec.id not in said]
+        if code or (missing and "cannot be read" not in said):
+            return f"store list exits with {code} and leaves out {missing}: {said[-300:]}"
+    for spec in hurt:
+        code, said = command("store", "show", spec.id, "--store", "runs", "--json")
+        shown = {"metrics": []} if code else json.JSONDecoder().raw_decode(said)[0]
+        if spec == STOPPED or digest(shown["metrics"]) == whole[f"{spec.id} {SHORT.steps}"]["rows"]:
+            continue
+        if not names(said, harm):
+            return f"store show has other rows of {spec.id} in silence: {said[-300:]}"
+    return ""
 
 
 def _taken(spec: RunSpec, harm: Harm, template: Path) -> str:
@@ -126,11 +144,11 @@ def _taken(spec: RunSpec, harm: Harm, template: Path) -> str:
     return "" if taken else f"A network takes the forged weights of {spec.id}."
 
 
-def _differs(found: dict[str, object], wanted: dict[str, object], told: str, harm: Harm) -> str:
+def _differs(found: dict[str, object], wanted: dict[str, object], warned: str, harm: Harm) -> str:
     for name, value in wanted.items():
         if found[name] == value:
             continue
-        if name == "message" and found[name] == INEXACT and names(told, harm):
+        if name == "message" and found[name] == INEXACT and names(warned, harm):
             continue  # its environment is lost: marked, and said
         return f"{name} differs in silence."
     return ""
@@ -151,7 +169,10 @@ def compared(harm: Harm, template: Path) -> tuple[str, str]:
         if name.startswith("report ") and not any(name.split()[1] in path.parts for path in harm.paths):
             continue  # the page of another result
         try:
-            if digest(use()) != whole[name] and not (harm.quiet and name in ("claims", "recall")):
+            made = use()
+            warned = folder == "explained" and names(str(made), harm)  # on standard error: other weights are used
+            gone = harm.quiet and name in ("claims", "recall", "site")
+            if digest(made) != whole[name] and not warned and not gone:
                 return "not met", f"{name} differs in silence."
         except AttnlabError as error:
             refused += 1
@@ -162,10 +183,12 @@ def compared(harm: Harm, template: Path) -> tuple[str, str]:
 
 
 def names(said: str, harm: Harm) -> bool:
-    """Whether the words have one of the paths, in whole, or as a file of a run; of results also a folder's."""
-    if any(
-        str(path) in said or (path.name in said and len(path.parts) > 1 and path.parts[1] in said)
-        for path in harm.paths
-    ):
+    """Whether the words have one of the paths, in whole or from its run's folder on; a result's also by its folder if
+    what is wrong is its document or a folder; of an environment also that it is lost or another.
+    """
+    if any(str(path) in said or "/".join(path.parts[1:]) in said for path in harm.paths):
         return True
-    return any(str(path.parent) in said for path in harm.paths if path.parts[0] == "results")
+    if any(path.name == "environment.json" and f"Run {path.parts[1]} " in said for path in harm.paths):
+        return "environment" in said
+    results = [path for path in harm.paths if path.parts[0] == "results"]
+    return any(str(path.parent) in said for path in results if path.name == "result.json" or not path.suffix)

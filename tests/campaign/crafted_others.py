@@ -30,7 +30,7 @@ def crafted_result(folder: Path, random: Random) -> Harm:
         part[key] = random.choice([{"no": ["such"]}, [[[]]], odd_value(part[key], random)])
     text = json.dumps({**document, "seal": BLANK_SEAL}, indent=2).encode()
     path.write_bytes(seal(text))
-    return Harm(f"{key} of {path} crafted", (path, path.parent))
+    return Harm(f"{key} of {path} crafted", (path,))
 
 
 def crafted_cache(folder: Path, random: Random) -> Harm:

@@ -27,9 +27,8 @@ class Harm:
     """What was done in words, and the paths of which one has to be named.
 
     ``quiet``: it may also go unnoticed: nothing is lost by it, or all of a result is, which then was not run.
-    ``forged``: a checkpoint with weights of another form, or other metrics. A finished run is not trained on,
-    so nobody looks at them then; `verify` names them, training on refuses them, and so does a network that is to have
-    these weights.
+    ``forged``: a checkpoint with weights of another form. A finished run is not trained on, so nobody looks at them
+    then; `verify` names them, training on refuses them, and so does a network that is to have these weights.
     """
 
     what: str
@@ -81,12 +80,18 @@ def gone(folder: Path, random: Random) -> Harm:
     while path.parent != folder and path.parent.parent != folder and random.random() < 0.3:
         path = path.parent
     newest = max((int(one.name) for one in path.parent.iterdir() if one.name.isdecimal()), default=0)
+    whole = path.is_relative_to("results") and any(path.rglob("result.json"))
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    # Only the newest weights have to be there; when updates took how long is nobody's result; a result that is gone
-    # with all its files was not run.
-    older = path.parent.name == "checkpoints" and int(path.name) != newest
-    whole = path.is_relative_to("results") and path.name not in ("tables", "figures") and not path.suffix
-    return Harm(f"{path} gone", (path,), quiet=older or whole or path.name == "timing.json")
+    # Only the newest weights of a finished run have to be there, since any other goes on from the ones before; when
+    # updates took how long is nobody's result; a result that is gone with all its files was not run.
+    older = path.parent.name == "checkpoints" and (int(path.name) != newest or _goes_on(path.parent.parent))
+    # Where no weights are left, nobody knows of which step they were.
+    paths = (path, path.parent) if path.parent.name == "checkpoints" else (path,)
+    return Harm(f"{path} gone", paths, quiet=older or whole or path.name == "timing.json")
+
+
+def _goes_on(run: Path) -> bool:
+    return bool(json.loads((run / "status.json").read_bytes())["status"] == "running")
 
 
 def linked(folder: Path, random: Random) -> Harm:
@@ -97,7 +102,7 @@ def linked(folder: Path, random: Random) -> Harm:
     outside = folder.parent / f"outside-{random.randrange(10**9)}"
     path.rename(outside)
     path.symlink_to(outside.resolve())
-    return Harm(f"{path} linked to {outside}", (path, path.parent))
+    return Harm(f"{path} linked to {outside}", (path,))
 
 
 def exchanged(folder: Path, random: Random) -> Harm | None:
@@ -160,8 +165,10 @@ def crafted_document(folder: Path, random: Random) -> Harm:
     # A version or a time that is another, or not there, is as good as any; a setting that is not there has its default.
     plausible = {"environment.json": (str, int), "timing.json": (int, float), "spec.json": ()}.get(path.name)
     quiet = plausible is not None and (key not in document or isinstance(value, plausible))
+    listed = path.name == "manifest.json"
     how = f"as {value!r}" if key in document else "away"
-    return Harm(f"{key} of {path} crafted {how}", (path, path.parent), quiet)
+    # A manifest that lies on the other files makes them the ones that do not agree with it.
+    return Harm(f"{key} of {path} crafted {how}", tuple(path.parent.iterdir()) if listed else (path,), quiet)
 
 
 def _needed(name: str, document: dict[str, Any]) -> list[str]:
@@ -184,8 +191,8 @@ def crafted_state(folder: Path, random: Random) -> Harm:
     del manifest["seal"]
     manifest["files"][name] = {"bytes": len(data), "sha256": sha256(data).hexdigest()}
     (place / "manifest.json").write_bytes(to_sealed_json(manifest))
-    paths = place / name, place, place.parent.parent / "metrics.parquet"
-    return Harm(f"{place / name} crafted", paths, forged=True)
+    paths = place / name, place.parent.parent / "metrics.parquet"  # with which its record does not agree
+    return Harm(f"{place / name} crafted", paths, forged=name.startswith("tensors"))
 
 
 def _crafted_tensors(data: bytes, random: Random) -> bytes:
@@ -198,7 +205,7 @@ def _crafted_tensors(data: bytes, random: Random) -> bytes:
         {name: value.double()},
         {name: value.reshape(-1)[:0]},
         {name: value.unsqueeze(0)},
-        {name: value, "model.extra": value},
+        {name: value, "model.extra": value.clone()},
         {name: value.to(torch.int8)},
     ]
     text = json.dumps({name: {"dtype": "F32", "shape": [10**9], "data_offsets": [0, 4 * 10**9]}}).encode()
@@ -250,9 +257,17 @@ def crafted_table(folder: Path, random: Random) -> Harm:
     if path.parent.name == "fields":
         step, run = int(path.stem), path.parent.parent.name
     else:
-        tables += [whole.slice(0, 0), pa.concat_tables([whole, whole])]
+        tables += [whole.slice(0, 0), pa.concat_tables([whole, whole]), _altered(whole, random)]
     path.write_bytes(to_parquet(random.choice(tables), owner(run, step) if random.random() < 0.5 else None))
-    return Harm(f"{path} crafted", (path, path.parent, path.parent.parent))
+    return Harm(f"{path} crafted", (path,))
+
+
+def _altered(table: pa.Table, random: Random) -> pa.Table:
+    """One number is another; as likely as any."""
+    name = random.choice([name for name in table.column_names if name != "step"])
+    place, values = table.column_names.index(name), table[name].to_pylist()
+    values[random.randrange(len(values))] = 0.77
+    return table.set_column(place, name, pa.array(values, table[name].type))
 
 
 def crafted_text(folder: Path, random: Random) -> Harm:
@@ -268,7 +283,7 @@ def crafted_text(folder: Path, random: Random) -> Harm:
     ]
     data = random.choice(texts)
     path.write_bytes(data.replace(b"0" * 64, sha256(data).hexdigest().encode()))
-    return Harm(f"{path} crafted as text", (path, path.parent))
+    return Harm(f"{path} crafted as text", (path,))
 
 
 def added(folder: Path, random: Random) -> Harm:

@@ -25,6 +25,8 @@ CODES = {0, 1, 2, 130}
 """Done; the work could not be done; the words were wrong; stopped by Ctrl-C."""
 AS_PAIRS = {"pairs", "columns", "pieces", "target"}
 """With these a file of labelled texts is read as sentence pairs, so it is the file that is wrong, and is named."""
+SHORTEST = 4
+"""Characters of a name that a message has not by accident; a shorter word has to be quoted, or its option named."""
 PROCESSES = 4
 """Every so many-th case is a process of its own; the others are forked from one that has imported everything."""
 
@@ -40,7 +42,7 @@ class Attempt:
     out: str | None = None
 
     @property
-    def told(self) -> str:
+    def command_line(self) -> str:
         around = [*(f"{name}={value!r:.40}" for name, value in self.environment.items())]
         around += [f"stdout={self.out}"] if self.out else []
         return " ".join(
@@ -91,6 +93,11 @@ def draw(case: Case, folder: Path) -> Attempt:
     return attempt
 
 
+def is_process(number: int) -> bool:
+    """Whether a case is a process of its own."""
+    return number // len(USES) % PROCESSES == 0
+
+
 def play(case: Case, folder: Path, template: Path, nursery: Nursery) -> Outcome:
     """Copy the template, type the words, judge what came of it."""
     place = folder / "place"
@@ -101,12 +108,12 @@ def play(case: Case, folder: Path, template: Path, nursery: Nursery) -> Outcome:
         "HOME": str(place / "home"), "ATTNLAB_CACHE": str(place / "cache"), "ATTNLAB_DATA": str(place / "data"),
         "COLUMNS": "200", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT / "src"), **attempt.environment,
     }  # fmt: skip
-    if case.number // len(USES) % PROCESSES == 0:
+    if is_process(case.number):
         ended = _process(attempt, place, environment)
     else:
         ended = nursery.call(f"{__name__}:typed", attempt.words, cwd=place, environment=environment, out=attempt.out)
     wrong = _judged(attempt, ended) or _touched(attempt, before, _files(place))
-    return Outcome(f"{attempt.told}  [{ended.code}, {ended.seconds:.1f} s]", f"exit code {ended.code}", wrong)
+    return Outcome(f"{attempt.command_line}  [{ended.code}, {ended.seconds:.1f} s]", f"exit code {ended.code}", wrong)
 
 
 def typed(words: list[str]) -> None:
@@ -135,6 +142,7 @@ def _process(attempt: Attempt, place: Path, environment: dict[str, str]) -> Ende
             stdout=out,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores it
         )
     try:
         _, err = process.communicate(timeout=10 if attempt.command in TRAIN else patience())
@@ -170,8 +178,8 @@ def _judged(attempt: Attempt, ended: Ended) -> str:
         return f"Exit code 1, which is for work that could not be done. {said[-500:]}"
     if ended.code in (1, 2) and not _named(attempt, said):
         return f"The message names neither file nor option: {said[-500:]!r}"
-    if re.search("[\x1b\x07\u202e]", ended.err):
-        return f"A command to the terminal: {ended.err[-500:]!r}"
+    if match := re.search("[\x1b\x07\u202e]", ended.out + ended.err):
+        return f"A command to the terminal: {match.string[max(match.start() - 300, 0) : match.end() + 200]!r}"
     if ended.code == 0 and not attempt.out and "--json" in attempt.words and "--help" not in attempt.words:
         try:
             json.loads(ended.out)
@@ -184,33 +192,30 @@ def _named(attempt: Attempt, said: str) -> bool:
     """Whether the message has a name of something hostile: its option, its argument, its file or the word itself."""
     flat = re.sub(r"\s+", "", said)
     typed = {parameter.name: parameter.typed for parameter in (*commands()[attempt.command], *commands()[""])}
-    names = {
-        "Missing argument",
-        "Missing command",
-        "unexpected extra argument",
-        *(["Standard output"] if attempt.out else []),
-    }
+    names = {"Missing argument", "Missing command", "unexpected extra argument"}
+    names |= {"Standard output"} if attempt.out else set()
+    values: set[str] = set()
     for name, value in attempt.hostile.items():
-        names |= {typed.get(name) or name.upper(), repr(name), value.split("=")[0] or "''"}
-        names |= {f"error: {name}:"} | (set() if value else {"()", f"the {name} ."})  # no path is the current folder
+        names |= {typed.get(name) or name.upper(), repr(name), repr(value), f"error: {name}:"}
+        names |= set() if value else {"()", f"the {name} ."}  # no path is the current folder
         names |= {f"The {name} "} if typed.get(name) == "" else set()
         names |= {one.upper() for one in typed if not typed[one]} if name not in typed else set()  # taken for arguments
-        names |= {
+        names |= {f": {value}"} if value.startswith("-") else set()  # No such option: -x
+        values |= {value.split("=")[0]} | {
             form
             for part in (value[:200], Path(value).name[:200])
             for form in (part, repr(part)[1:-1], ascii(part)[1:-1])
         }
     for name, value in attempt.environment.items():
-        names |= {
-            name,
-            value,
-            *({"--store"} if name == "ATTNLAB_STORE" else {"--data"} if name == "ATTNLAB_DATA" else ()),
-        }
+        names |= {name, *({"--store"} if name == "ATTNLAB_STORE" else {"--data"} if name == "ATTNLAB_DATA" else ())}
+        values.add(value)
     if AS_PAIRS & attempt.hostile.keys():
-        names |= {word for word in attempt.words if Path(word).suffix and not word.startswith("-")}
-    pieces = {re.sub(r"\s+", "", name)[:20] for name in names}
-    quoted = any(repr(value) in said for value in attempt.hostile.values())  # with its blanks
-    return quoted or any(piece and piece in flat for piece in pieces)
+        values |= {word for word in attempt.words if Path(word).suffix and not word.startswith("-")}
+    short = {re.sub(r"\s+", "", name)[:20] for name in names}
+    long = {piece for value in values if len(piece := re.sub(r"\s+", "", value)[:20]) >= SHORTEST}
+    forms = ("{!r}", "file {}.", "/{}.", "folder {}", "error: {}/", "error: {} ", "error: {}:")  # with its blanks
+    exactly = any(form.format(value) in said for value in attempt.hostile.values() for form in forms)
+    return exactly or any(piece in flat for piece in short | long)
 
 
 def _files(folder: Path) -> dict[str, str]:
@@ -226,17 +231,20 @@ def _files(folder: Path) -> dict[str, str]:
 
 def _touched(attempt: Attempt, before: dict[str, str], after: dict[str, str]) -> str:
     """Files that were there and are not as they were, unless the command is there to change them."""
-    free = ("home/", "cache/", "runs/.locks")
+    free = ["home/", "cache/", "runs/.locks"]
+    if attempt.command == "store remove":
+        free += [f"runs/{word}" for word in attempt.words if len(word) >= 4]  # an id, or its first characters
+    if "--bind" in attempt.words:
+        free.append("runs/")
     outputs = [attempt.hostile[name] for name in OUTPUTS & attempt.hostile.keys()]
     typed = [word for word in attempt.words if word != attempt.hostile.get("device")]  # which is no file
+    asked = [os.path.normpath(output) for output in outputs if output and typed.count(output) < 2]
     for name, digest in before.items():
-        if after.get(name) == digest or name.startswith(free):
-            continue
-        if attempt.command in {"store remove", "store verify", *TRAIN} and name.startswith("runs/"):
+        if after.get(name) == digest or name.startswith(tuple(free)):
             continue
         if attempt.command == "report" and name.endswith("report.html"):
             continue
-        if any(output and name.startswith(output.rstrip("/")) and typed.count(output) < 2 for output in outputs):
+        if any(name == output or name.startswith(f"{output}/") for output in asked):
             continue
         return f"{name} was changed or is gone."
     return ""

@@ -89,15 +89,15 @@ class Nursery:
         answer = self._process.stdout.readline()
         if not answer:
             raise RuntimeError("The process from which cases are forked has ended.")
-        told = json.loads(answer)
+        ended = json.loads(answer)
         folder = Path(self._folder.name)
         value = folder / "value"
         return Ended(
-            told["code"],
+            ended["code"],
             (folder / "out").read_bytes().decode(errors="surrogateescape"),
             (folder / "err").read_bytes().decode(errors="surrogateescape"),
             json.loads(value.read_bytes()) if value.exists() else None,
-            told["seconds"],
+            ended["seconds"],
         )
 
 

@@ -37,6 +37,8 @@ SPECS: dict[str, RunSpec] = {
 """Runs of the store, all finished at the end of ``SHORT``."""
 STOPPED = proxy_spec(2)
 """One that was interrupted on its way through ``LONG``."""
+BEST = Schedule.every(5, steps=10, checkpoint_every=5, keep="best")
+"""Of the runs that are explained: weights of several steps are there, and one of them is chosen."""
 PIECES = 40
 REFERENCE = "reference.json"
 RESULTS = {"gated-toy": "*", "copying": "*", "even-steps": "*", "saliency": "paper/sms"}
@@ -73,7 +75,7 @@ def build(folder: str) -> None:
     load_bitext_files("source.txt", "target.txt", pieces=PIECES)
     ids = {"RUN": [spec.id for spec in SPECS.values()]}
     for name, spec in {"EXPLAINED": explained_spec(), "TRANSLATED": translated_spec()}.items():
-        ids[name] = [train(spec, Schedule.every(5, steps=5), RunStore("explained")).id]
+        ids[name] = [train(spec, BEST, RunStore("explained")).id]
     Path("ids.json").write_text(json.dumps(ids))
 
 

@@ -21,6 +21,7 @@ from attnlab.data.bitext import load_bitext_files
 from attnlab.data.labelled_text import load_file
 from attnlab.errors import AttnlabError
 from attnlab.files import Json, to_json
+from attnlab.lab import site
 from attnlab.lab.recall import recall
 from attnlab.pages import page
 from attnlab.runs.loop import train
@@ -35,6 +36,7 @@ def build(folder: str) -> None:
     Path(REFERENCE).write_text(json.dumps(whole | references(RunStore("runs"))))
     for made in Path("results").glob("*/report.html"):
         made.unlink()
+    shutil.rmtree("pages")
 
 
 def references(store: RunStore) -> dict[str, dict[str, Any]]:
@@ -71,6 +73,14 @@ def _report(name: str) -> str:
     page._vega = lambda: ""  # the chart library, which takes a second to bundle and is the same in all pages
     _printed("report", name, "--results", "results")
     return Path("results", name, "report.html").read_text()
+
+
+def _site() -> list[str]:
+    """All pages that are made of results, without pictures, which take seconds."""
+    site.thumbnail, site.write_assets = lambda figure: b"", lambda folder: None
+    shutil.rmtree("pages", ignore_errors=True)
+    _printed("site", "--results", "results", "--out", "pages")
+    return [path.read_text() for path in sorted(Path("pages").glob("*.html"))]
 
 
 def _recalled() -> list[Json]:
@@ -127,6 +137,7 @@ USES: dict[str, dict[str, Callable[[], Json]]] = {
     "results": {
         "claims": partial(_printed, "claims", "--results", "results", "--json"),
         **{f"report {name}": partial(_report, name) for name in RESULTS},
+        "site": _site,
         "recall": _recalled,
     },
     "cache": {

@@ -16,7 +16,7 @@ from attnlab.errors import RunBusy, UsageError
 from attnlab.runs.checkpoint import Checkpoint
 from attnlab.runs.loop import train
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.store import RunStore
+from attnlab.runs.store import RunStore, StoreWarning
 from attnlab.runs.tables import from_parquet, to_parquet
 
 IDS = ["aaaa0001", "bbbb0002", "cccc0003"]
@@ -66,6 +66,9 @@ def test_list_counts_runs_that_cannot_be_read(store: RunStore) -> None:
         f"2 runs in {store.root}.",
         "1 more cannot be read; `attnlab store verify` says why.",
     ]
+    done = call(store, "list", "--json")
+    assert len(json.loads(done.stdout)) == 2
+    assert done.stderr == "1 more cannot be read; `attnlab store verify` says why.\n"
 
 
 def test_an_empty_store_is_listed_and_one_that_is_not_there_cannot_be_verified(tmp_path: Path) -> None:
@@ -180,3 +183,11 @@ def test_verify_says_which_tensors_it_could_not_check(tmp_path: Path) -> None:
         result = call(store, "verify")
     assert result.exit_code == 0
     assert "Not checked: the tensors' names and shapes of 1 kinds of runs" in result.stdout
+
+
+def test_metrics_that_are_gone_are_not_shown_as_none_in_silence(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "trained")
+    run = store.run(train(small_spec(0), Schedule.every(5, steps=5), store).id)
+    (run.path / "metrics.parquet").unlink()
+    with pytest.warns(StoreWarning, match=r"metrics\.parquet is missing; when the run goes on, the checkpoint gives"):
+        assert json.loads(call(store, "show", run.id, "--json").stdout)["metrics"] == []

@@ -11,10 +11,10 @@ from tests.lab.in_this_process import InThisProcess
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.experiments.attention_alignment import experiment as module
 from attnlab.experiments.attention_alignment.experiment import (
+    ALIGNERS,
     ATTENTION,
     DIAGONAL,
     EUROPARL,
-    FOUND,
     HANSARDS,
     IBM1,
     PROBE,
@@ -65,7 +65,7 @@ def test_a_result_is_whole(done):
     assert {finding.claim for finding in result.findings} == claims
     assert {finding.verdict for finding in result.findings} == {"undecided"}, "quick decides nothing"
     assert {(row["alignment"], row["step"]) for row in result.tables["errors"]} == {
-        (found, step) for found in FOUND for step in (0, 2, 4)
+        (aligner, step) for aligner in ALIGNERS for step in (0, 2, 4)
     }
     for table in result.tables.values():
         assert table

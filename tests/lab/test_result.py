@@ -174,3 +174,11 @@ def test_a_preset_s_folder_without_a_result_is_refused(tmp_path):
     shutil.copytree(tmp_path / "elsewhere" / "tables", tmp_path / "gated-toy" / "quick")
     with pytest.raises(UsageError, match=r"gated-toy/quick holds no result"):
         decide(tmp_path)
+
+
+def test_a_row_s_folder_without_a_result_is_refused(tmp_path):
+    (tmp_path / "saliency/paper/sms").mkdir(parents=True)
+    assert strongest(tmp_path / "saliency", ["sms"]) == []
+    (tmp_path / "saliency/paper/sms/chart.vl.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"saliency/paper/sms holds no result"):
+        strongest(tmp_path / "saliency", ["sms"])

@@ -16,7 +16,7 @@ LAB = """
 from attnlab.lab.claims import Part
 from attnlab.lab.experiment import Experiment, claim
 from attnlab.lab.rules import all_of
-from attnlab.stats.rates import wilson
+from attnlab.stats.proportions import wilson
 
 
 def helper():

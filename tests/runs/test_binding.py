@@ -11,7 +11,7 @@ from attnlab.errors import ForeignFile, StoreError
 from attnlab.files import to_sealed_json
 from attnlab.runs.loop import finished, train
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.store import RunStore
+from attnlab.runs.store import RunStore, StoreWarning
 from attnlab.runs.tables import from_parquet, owner, to_parquet
 
 SCHEDULE = Schedule.every(5, steps=10, checkpoint_every=5)
@@ -136,11 +136,16 @@ def test_what_does_not_agree_is_not_bound(pair, store):
     assert any("disagrees with the rows" in problem.sentence for problem in one.verify())
 
 
-def test_metrics_that_have_lost_all_rows_are_named_and_made_again(pair, store):
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_metrics_that_have_lost_rows_are_named_and_made_again(pair, store, left):
     one = store.run(pair[0].id)
     path = one.path / "metrics.parquet"
     table = from_parquet(path.read_bytes())
-    path.write_bytes(to_parquet(table.slice(0, 0), owner(one.id)))
-    assert any("has no rows" in fault.sentence for fault in one.verify())
-    train(pair[0], LONGER, store)
+    path.write_bytes(to_parquet(table.slice(0, left), owner(one.id)))
+    assert f"{path} lacks rows in the newest checkpoint." in [fault.sentence for fault in one.verify()]
+    with pytest.warns(StoreWarning, match=r"metrics\.parquet lacks rows that .*record\.json has; when the run goes on"):
+        assert one.metrics() == []
+    with pytest.warns(StoreWarning, match="lacks rows"):
+        train(pair[0], SCHEDULE, store)
     assert one.verify() == []
+    assert one.metrics() == table.to_pylist()

@@ -278,6 +278,7 @@ def test_leftovers_of_a_killed_process_are_reported_and_cleared_by_the_next_save
     with run.locked():  # whoever holds the run may be writing them just now
         assert run.is_locked()
         assert run.verify() == []
+    run.write_metrics(state(30).record["metrics"])
     run.save(state(30))
     assert run.verify() == []
 
@@ -313,8 +314,10 @@ def test_metrics_that_disagree_with_the_checkpoint_are_reported(run: Run) -> Non
     rows = state(20).record["metrics"]
     run.write_metrics([*rows, {"step": 30, "loss": math.nan}])  # ahead: killed before the next checkpoint
     assert run.verify() == []
-    run.write_metrics([{"step": 5, "loss": 2.0}, *rows[:2]])  # behind, and with a row of another schedule
+    run.write_metrics([{"step": 5, "loss": 2.0}, *rows])  # with a row of another schedule
     assert run.verify() == []
+    run.write_metrics(rows[:2])  # older, though metrics are written before a checkpoint
+    assert [fault.sentence.split(" ", 1)[1] for fault in run.verify()] == ["lacks rows in the newest checkpoint."]
     run.write_metrics([rows[0], {**rows[1], "loss": 0.5}, rows[2]])
     assert [problem.sentence.split(" ", 1)[1] for problem in run.verify()] == [
         "disagrees with the rows in the newest checkpoint."

@@ -14,11 +14,11 @@ from safetensors.torch import save
 from typer.testing import CliRunner
 
 from attnlab.cli.store import app
-from attnlab.errors import AttnlabError
+from attnlab.errors import AttnlabError, StoreError
 from attnlab.files import sha256, to_json, to_sealed_json
-from attnlab.runs.loop import train
+from attnlab.runs.loop import finished, train
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.store import Run, RunStore
+from attnlab.runs.store import Run, RunStore, StoreWarning
 from attnlab.runs.tables import to_parquet
 
 SCHEDULE = Schedule.every(5, steps=10, checkpoint_every=5)
@@ -254,6 +254,34 @@ CRAFTED = {
 @pytest.mark.parametrize("kind", CRAFTED)
 def test_crafted_files_are_named_and_never_relied_on(spec, run, store, kind):
     assert_survived(spec, store, CRAFTED[kind](run))
+
+
+@pytest.mark.parametrize("name", ["metrics.parquet", "record.json"])
+def test_metrics_that_the_newest_checkpoint_denies_are_used_by_nobody(spec, run, store, name):
+    """Each of the two files is sealed rightly, and one number of one of them was altered."""
+    rows = run.metrics()
+    rows[-1] = {**rows[-1], "accuracy": 0.77}
+    if name == "metrics.parquet":
+        run.write_metrics(rows)
+    else:
+        put_state(run, name, to_json({"metrics": rows, "inexact": False}))
+    assert str(run.path / "metrics.parquet") in verified(store)
+    assert finished(spec, SCHEDULE, store) is None
+    sentence = rf"metrics\.parquet disagrees with the rows in .*{run.id}/checkpoints/10/record\.json.*; delete that one"
+    for schedule in (SCHEDULE, Schedule.every(5, steps=15, checkpoint_every=5)):
+        with pytest.raises(StoreError, match=sentence):
+            train(spec, schedule, store)
+    with pytest.raises(StoreError, match=sentence):
+        run.whole_metrics()
+    code, said = command(store, "show", run.id)
+    assert code == 1
+    assert "disagrees" in said
+    # As it says: without the one that is wrong, the run is whole again.
+    (run.path / "metrics.parquet" if name == "metrics.parquet" else run.path / "checkpoints/10" / name).unlink()
+    with pytest.warns(StoreWarning, match=f"{name} is missing"):
+        trained = train(spec, SCHEDULE, store)
+    assert trained.rows[-1]["accuracy"] != 0.77
+    assert store.verify() == []
 
 
 def test_a_document_larger_than_any_is_not_read(run, store):

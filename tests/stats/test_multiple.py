@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.stats.rates import holm
+from attnlab.stats.proportions import holm
 
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), min_size=1, max_size=8))

@@ -1,5 +1,6 @@
 """A trained classifier brought back from the run store, with what it was trained on."""
 
+import warnings
 from dataclasses import dataclass
 
 from attnlab.data.corpora import KNOWN
@@ -8,7 +9,7 @@ from attnlab.data.tokens import TokenRule
 from attnlab.errors import StoreError, UsageError
 from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
 from attnlab.models.classifier import Classifier
-from attnlab.runs.run import Run
+from attnlab.runs.run import Run, StoreWarning
 from attnlab.runs.spec import RunSpec, read_stored
 
 
@@ -27,16 +28,24 @@ class TrainedClassifier:
 def best_kept_step(run: Run) -> int:
     """Of the steps whose weights are there the first of highest validation accuracy, or the last if none was measured.
 
-    A schedule with ``keep="best"`` keeps the weights of that evaluation.
+    A schedule with ``keep="best"`` keeps the weights of that evaluation. Where these are not there, be it by another
+    schedule or because they were lost, a StoreWarning says so.
     """
-    steps = run.kept()
+    steps, places = run.kept(), run.path / "checkpoints"
     if not steps:
-        raise StoreError(f"Run {run.id} has no weights in the store; train it again.")
-    if len(steps) == 1:
-        return steps[0]
-    accuracy = {int(row["step"]): row["accuracy"] for row in run.whole_metrics() if "accuracy" in row}
-    measured = [step for step in steps if step in accuracy]
-    return max(measured, key=lambda step: accuracy[step]) if measured else steps[-1]
+        raise StoreError(f"{places} has no weights of the run; train it again.")
+    rows = run.whole_metrics() if len(steps) > 1 else run.metrics()
+    accuracy = {int(row["step"]): row["accuracy"] for row in rows if "accuracy" in row}
+    best = max(accuracy, key=lambda step: accuracy[step], default=steps[-1])
+    if best in steps:
+        return best
+    used = max((step for step in steps if step in accuracy), key=lambda step: accuracy[step], default=steps[-1])
+    warnings.warn(
+        f"{places / str(best)} is not there, though the run was best then; the weights of step {used} are used.",
+        StoreWarning,
+        stacklevel=2,
+    )
+    return used
 
 
 def load_classifier(run: Run, step: int | None = None, corpus: Corpus | None = None) -> TrainedClassifier:

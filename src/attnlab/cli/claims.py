@@ -14,7 +14,7 @@ from attnlab.cli.options import File, JsonOption, Screen, listing, print_json
 from attnlab.errors import UsageError
 from attnlab.lab.claims import OF_OURS, OUTCOMES, Decision, Outcome, decide, differing
 from attnlab.lab.claims.committed import in_words, places_of_results
-from attnlab.lab.claims.words import ONE_RUN, effect_in_words, preset_in_words, tally, told_earlier
+from attnlab.lab.claims.words import ONE_RUN, earlier_rules, effect_in_words, preset_in_words, tally
 
 _COLOURS: dict[Outcome, str] = {"as the paper says": "green", "differs": "red", "open": "yellow", "not run": "dim"}
 _IN_SHORT = {"as the paper says": "as said"}
@@ -119,7 +119,7 @@ def details(decision: Decision) -> list[str]:
         f"Strength: {claim.strength}" if claim.strength else "",
         f"Authors: {claim.authors}" if claim.authors else "",
         f"Why: {claim.reason}" if claim.reason else "",
-        *told_earlier(claim),
+        *earlier_rules(claim),
     ]
     return [" ".join(one.split()) for one in lines if one]
 

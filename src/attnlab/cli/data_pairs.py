@@ -115,7 +115,7 @@ def named_columns(columns: str | None) -> tuple[str, str] | None:
 
 def show_pairs(bitext: "Bitext", samples: int, as_json: bool) -> None:
     """Print Table 8's lengths, notes and a few sentences as a model reads them."""
-    from attnlab.data.bitext_sizes import bitext_sizes, what_the_count_tells
+    from attnlab.data.bitext_sizes import bitext_sizes, count_sentence
     from attnlab.data.bitexts import KNOWN
 
     sizes = bitext_sizes(bitext)
@@ -139,7 +139,7 @@ def show_pairs(bitext: "Bitext", samples: int, as_json: bool) -> None:
     screen = Screen()
     screen.print(_lengths(bitext, sizes))
     screen.print(f"{len(bitext.pieces):,} pieces, shared by both sides. Content {bitext.content}.")
-    for note in (*bitext.notes, *([what_the_count_tells(bitext, scored)] if scored else [])):
+    for note in (*bitext.notes, *([count_sentence(bitext, scored)] if scored else [])):
         screen.print(Text(harmless(note)), soft_wrap=True)
     for source, target in drawn:
         screen.print(Text(f"\n{harmless(source)}\n  → {harmless(target)}"), soft_wrap=True)

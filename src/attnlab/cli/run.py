@@ -14,7 +14,7 @@ from attnlab.cli import options
 from attnlab.cli.options import File
 from attnlab.lab.claims import load_claims
 from attnlab.lab.claims.parts import direction_of
-from attnlab.lab.claims.words import effect_in_words, stands
+from attnlab.lab.claims.words import effect_in_words, outcome_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,7 +176,7 @@ def _print(result: "Result") -> None:
         screen.print("\nWhat these runs say of its claims", style="bold")
     for finding in result.findings:
         direction = direction_of(finding.parts)
-        said = stands(known[finding.claim], finding.parts) if finding.claim in known else f"{direction}."
+        said = outcome_sentence(known[finding.claim], finding.parts) if finding.claim in known else f"{direction}."
         screen.print(Text.assemble(f"{finding.claim}: ", (said, COLOURS[direction])))
         for part in finding.parts:
             numbers = effect_in_words(part.effect, part.interval, "")

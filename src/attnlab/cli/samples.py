@@ -69,34 +69,34 @@ def samples(
     with progress() as watch:
         watch(f"reading {file.name}")
         texts, sizes = read_texts(file, text=text, label=label), sorted(set(size)) if size else None
-        found = measured(texts, repeats=repeats, watch=watch, sizes=sizes, trainer=trainer)
-    for note in found.notes:
+        curves = measured(texts, repeats=repeats, watch=watch, sizes=sizes, trainer=trainer)
+    for note in curves.notes:
         console().print(Text(note, "yellow"))
     written = []
     if out is not None:
         from attnlab.pages.samples import write_samples
 
-        written = write_samples(out, found, file.name)
+        written = write_samples(out, curves, file.name)
     if as_json:
-        print_json({"data": file.name, **found.to_json()})
+        print_json({"data": file.name, **curves.to_json()})
         return
     if settings.quiet:
-        say(found.sentence)
+        say(curves.sentence)
     else:
-        _print(found)
+        _print(curves)
     for path in written:
         say(str(path))
 
 
-def _print(found: "SampleCurves") -> None:
+def _print(curves: "SampleCurves") -> None:
     from attnlab.measures.samples import MODELS
     from attnlab.pages.samples import expected_sentence
 
     screen = Screen()
-    screen.print(Text(found.sentence, "bold green" if found.pays_from is not None else "bold yellow"))
+    screen.print(Text(curves.sentence, "bold green" if curves.pays_from is not None else "bold yellow"))
     table = listing("texts", *MODELS, title="Accuracy")
-    rows = {(row["model"], row["n"]): row for row in found.rows()}
-    for n in sorted(found.errors["attention"]):
+    rows = {(row["model"], row["n"]): row for row in curves.rows()}
+    for n in sorted(curves.errors["attention"]):
         cells = [rows[model, n] for model in MODELS]
         shown = [
             f"{row['accuracy']:.1%}" + ("" if row["low"] is None else f" ({row['low']:.1%} to {row['high']:.1%})")
@@ -105,4 +105,4 @@ def _print(found: "SampleCurves") -> None:
         table.add_row(str(n), *shown)
     screen.print(table)
     for model in MODELS:
-        screen.print(Text(expected_sentence(found, model)))
+        screen.print(Text(expected_sentence(curves, model)))

@@ -35,9 +35,17 @@ def list_runs(store: StoreOption = Path("runs"), as_json: JsonOption = False) ->
     for run in opened.runs():
         with suppress(StoreError):
             summaries.append(_summary(run) | {"spec": run.spec()})
+    unreadable = len(opened.ids()) - len(summaries)
     if as_json:
         _print_json(summaries)
-        return
+    else:
+        _print_list(summaries)
+        _say(f"{len(summaries)} runs in {store}.")
+    if unreadable:
+        _say(f"{unreadable} more cannot be read; `attnlab store verify` says why.", beside=as_json)
+
+
+def _print_list(summaries: list[dict[str, Json]]) -> None:
     specs = [dict(flatten(summary["spec"])) for summary in summaries]
     keys = dict.fromkeys(key for spec in specs for key in spec)
     varying = [key for key in keys if len({repr(spec.get(key)) for spec in specs}) > 1]
@@ -48,9 +56,6 @@ def list_runs(store: StoreOption = Path("runs"), as_json: JsonOption = False) ->
         table.add_row(summary["id"], state, str(summary["step"]), decimal(summary["bytes"]), Text(apart))
     if summaries:
         Screen().print(table)
-    _say(f"{len(summaries)} runs in {store}.")
-    if unreadable := len(opened.ids()) - len(summaries):
-        _say(f"{unreadable} more cannot be read; `attnlab store verify` says why.")
 
 
 @app.command()
@@ -196,8 +201,9 @@ def _table(*titles: str) -> Table:
     return table
 
 
-def _say(sentence: str) -> None:
-    Screen().print(sentence, soft_wrap=True)
+def _say(sentence: str, beside: bool = False) -> None:
+    """``beside``: on standard error, where standard output is for a program."""
+    Screen(stderr=beside).print(sentence, soft_wrap=True)
 
 
 def _print_json(value: Json) -> None:

@@ -41,7 +41,7 @@ def bitext_sizes(bitext: Bitext) -> dict[SplitName, SplitSizes]:
     }
 
 
-def what_the_count_tells(bitext: Bitext, scored: int) -> str:
+def count_sentence(bitext: Bitext, scored: int) -> str:
     """Which direction the paper's count of validation target pieces fits, as both are counted here."""
     sizes = bitext_sizes(bitext)["validation"]
     counts = {bitext.source_language: sizes.source.scored, bitext.target_language: sizes.target.scored}

@@ -138,8 +138,8 @@ def _uneven_row(data: bytes, columns: int, sign: str) -> tuple[int, int] | None:
     return None
 
 
-def _uneven(path: Path, line: int, found: int, columns: int) -> str:
-    return f"{path}, line {line} has {found} column{'s' * (found > 1)}; the first line names {columns}."
+def _uneven(path: Path, line: int, there: int, columns: int) -> str:
+    return f"{path}, line {line} has {there} column{'s' * (there > 1)}; the first line names {columns}."
 
 
 def check_quotes(path: Path, data: bytes, sign: str = ",") -> None:

@@ -35,7 +35,7 @@ def read_vectors(path: Path, words: Sequence[str]) -> Vectors:
     """The vectors of those ``words`` that have one; a word's id is its place. If a word has two, the first counts."""
     path = Path(path)
     wanted = {word.encode(): place for place, word in enumerate(words)}
-    found: dict[int, list[float]] = {}
+    vectors: dict[int, list[float]] = {}
     twice: list[str] = []
     size = None
     with opened(path) as lines:
@@ -54,10 +54,10 @@ def read_vectors(path: Path, words: Sequence[str]) -> Vectors:
             place = wanted.get(word)
             if place is None:
                 continue
-            if place in found:
+            if place in vectors:
                 twice.append(words[place])
                 continue
-            found[place] = _numbers(path, number, numbers)
+            vectors[place] = _numbers(path, number, numbers)
     if size is None:
         raise UsageError(f"{path} has no vectors.")
     if twice:
@@ -65,16 +65,16 @@ def read_vectors(path: Path, words: Sequence[str]) -> Vectors:
             f"{path} has a second vector for {len(twice)} words, such as {twice[0]!r}; the first one counts.",
             stacklevel=2,
         )
-    ids = np.array(sorted(found), np.int64)
-    return Vectors(ids, np.array([found[place] for place in ids.tolist()], np.float32).reshape(len(ids), size))
+    ids = np.array(sorted(vectors), np.int64)
+    return Vectors(ids, np.array([vectors[place] for place in ids.tolist()], np.float32).reshape(len(ids), size))
 
 
 def find_vectors(root: Path) -> Path:
     """The first file below ``root``/glove; every table of one GloVe release has the same words."""
-    found = vector_files(root)
-    if not found:
+    paths = vector_files(root)
+    if not paths:
         raise UsageError(f"{root / 'glove'} has no word vectors; needed: {GET_VECTORS}.")
-    return found[0]
+    return paths[0]
 
 
 def vector_files(root: Path) -> list[Path]:

@@ -85,9 +85,9 @@ def remeasured(experiment: Experiment, order: Order, folder: Path) -> Experiment
     done: dict[str, Trained] = {}
     while True:
         jobs = experiment.plan(order, done)
-        found = {job.spec.id: measured(job.spec, job.schedule, rows.get(job.spec.id, {})) for job in jobs}
-        known = {id: run for id, run in found.items() if run is not None}
-        if len(known) < len(found):
+        recalled = {job.spec.id: measured(job.spec, job.schedule, rows.get(job.spec.id, {})) for job in jobs}
+        known = {id: run for id, run in recalled.items() if run is not None}
+        if len(known) < len(recalled):
             return None
         if known.keys() == done.keys():
             break

@@ -101,14 +101,14 @@ def _settled(
     planner = Planner(experiment, order)
     while True:
         jobs = planner.plan(done)
-        found = {
+        known = {
             job.spec.id: run
             for job in jobs
             if (run := finished(job.spec, job.schedule, store) or recalled.find(job)) is not None
         }
-        if all(done.get(id) == run for id, run in found.items()):  # nothing new
-            return jobs, set(found), done
-        done |= found
+        if all(done.get(id) == run for id, run in known.items()):  # nothing new
+            return jobs, set(known), done
+        done |= known
 
 
 # --- as a result took

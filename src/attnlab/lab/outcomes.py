@@ -12,7 +12,7 @@ from attnlab.families.copying.success import EVERY, WITHIN, first_learned
 from attnlab.runs.loop import Trained
 from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import value_and_interval
-from attnlab.stats.rates import wilson
+from attnlab.stats.proportions import wilson
 
 SHOWN_AT_END = {"accuracy": "accuracy", "attention": "attention_accuracy", "probe": "probe_accuracy"}
 """What the table of runs says about a run's end, and the metrics that it is read from."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from attnlab.errors import UsageError
 from attnlab.lab.claims import OUTCOMES, Finding, Outcome, Part, departing, differing, load_claims, outcome_of
-from attnlab.lab.claims.words import ONE_RUN, told_earlier
+from attnlab.lab.claims.words import ONE_RUN, earlier_rules
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.headings import headed
 from attnlab.lab.paper_figure import PageWords, page_words
@@ -97,7 +97,7 @@ def claims_section(findings: Sequence[Finding]) -> list[Section]:
         f"{known[one.claim].statement}: {said}"
         for one in findings
         if one.claim in known
-        for said in told_earlier(known[one.claim])
+        for said in earlier_rules(known[one.claim])
     ]
     said = [(badge_of(one), _in_a_sentence(one)) for one in findings]
     heading = "What is claimed, and how it stands"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from attnlab.errors import UsageError
 from attnlab.lab.claims import OF_OURS, Part, claim, outcome_of
-from attnlab.lab.claims.words import told_earlier
+from attnlab.lab.claims.words import earlier_rules
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.headings import headed
 from attnlab.lab.page import badge, decisions, figures, folded_table, how_it_was_run, tally_badges
@@ -158,7 +158,7 @@ def _outcome(id: str, parts: Sequence[Part]) -> str:
 def _earlier(claims: Iterable[tuple[str, str]]) -> list[str]:
     """Rules that were changed."""
     known = [claim(id) for id in dict.fromkeys(id for id, _ in claims)]
-    return [f"{one.id}: {words}" for one in known for words in told_earlier(one)]
+    return [f"{one.id}: {words}" for one in known for words in earlier_rules(one)]
 
 
 def _sections(result: WrittenResult, tables: Sequence[str], words: PageWords) -> list[Section]:

@@ -36,11 +36,11 @@ class Recalled:
 
     def used(self, runs: Mapping[str, Trained]) -> dict[str, list[str]]:
         """By result, which of ``runs`` were taken from it."""
-        found: dict[str, list[str]] = {}
+        by_source: dict[str, list[str]] = {}
         for id, run in runs.items():
             if run.run is None and id in self.sources:
-                found.setdefault(self.sources[id], []).append(id)
-        return found
+                by_source.setdefault(self.sources[id], []).append(id)
+        return by_source
 
 
 def check_recalling(experiment: Experiment) -> None:
@@ -85,7 +85,7 @@ def runs_of(folder: Path) -> dict[str, dict[int, Row]]:
     if not path.exists():
         return {}
     ids: dict[tuple[str, ...], str] | None = None
-    found: dict[str, dict[int, Row]] = {}
+    rows_of: dict[str, dict[int, Row]] = {}
     for line, cells in read_table(folder, CURVES):
         names = next((names for names in NAMED_BY if set(names) <= set(cells)), None)
         if names is None:
@@ -99,8 +99,8 @@ def runs_of(folder: Path) -> dict[str, dict[int, Row]]:
             step = int(cells["step"])
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{path}, line {line}: {error}; a step and numbers are right there.") from None
-        found.setdefault(id, {})[step] = {**row, "step": step}
-    return found
+        rows_of.setdefault(id, {})[step] = {**row, "step": step}
+    return rows_of
 
 
 def _ids(folder: Path, names: tuple[str, ...]) -> dict[tuple[str, ...], str]:

@@ -80,8 +80,8 @@ EXPERIMENTS = Experiments()
 
 def own_experiment(name: str) -> Experiment:
     """An experiment of the user's own, ``module:Class``; see docs/extend.md."""
-    found = find_own(name)
-    if not (isinstance(found, type) and issubclass(found, Experiment)):
+    own = find_own(name)
+    if not (isinstance(own, type) and issubclass(own, Experiment)):
         raise UsageError(f"{name} is no experiment: it should be a class made from attnlab.lab.experiment.Experiment.")
     experiment: Experiment = make_own(name, {}, "experiment", ("name", "title", "source"))
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", str(experiment.name)) or experiment.name in EXPERIMENTS:

@@ -125,7 +125,7 @@ def wanted(experiment: Experiment, results: Path) -> list[Wanted]:
     """Results of ``experiment`` below ``results`` at their strongest preset, with the runs that they show."""
     if not experiment.watched:
         raise UsageError(f"The experiment {experiment.name} names no run to watch.")
-    found = []
+    every = []
     for row in experiment.rows or ("",):
         order = next((order for order in _orders(row) if (results / place(experiment, order)).is_file()), None)
         if order is None:
@@ -133,12 +133,12 @@ def wanted(experiment: Experiment, results: Path) -> list[Wanted]:
         folder = (results / place(experiment, order)).parent
         watched = chosen(experiment, order.preset, row)
         if watched:
-            found.append(Wanted(folder, order, tuple(_job(one, order.preset) for one in watched)))
-    if not found:
+            every.append(Wanted(folder, order, tuple(_job(one, order.preset) for one in watched)))
+    if not every:
         raise UsageError(
             f"{results / experiment.name} has no result that shows a watched run; run the experiment first."
         )
-    return found
+    return every
 
 
 def _orders(row: str) -> Iterator[Order]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from attnlab.lab.claims import Part, Verdict
 from attnlab.stats.bootstrap import bootstrap_interval, interval_over_examples
-from attnlab.stats.rates import fisher_exact, newcombe, wilson
+from attnlab.stats.proportions import fisher_exact, newcombe, wilson
 
 LEAST = 20
 """Fewest seeds on which a rule decides, unless it says otherwise."""

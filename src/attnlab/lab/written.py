@@ -56,7 +56,7 @@ class WrittenResult:
 
 def strongest(folder: Path, rows: Sequence[str] = ("",)) -> list[WrittenResult]:
     """Each row at its strongest preset; ``folder`` is the experiment's, and one without rows has the row ""."""
-    found = []
+    results = []
     for row in rows:
         for preset in reversed(PRESETS):
             place = folder / preset / row
@@ -66,9 +66,11 @@ def strongest(folder: Path, rows: Sequence[str] = ("",)) -> list[WrittenResult]:
                 if named != (folder.name, preset, row):
                     of = " ".join(filter(None, (named[0], "at", named[1], named[2])))
                     raise UsageError(f"{place} holds a result of {of}; it stands in the wrong place.")
-                found.append(WrittenResult(preset, row, place, document))
+                results.append(WrittenResult(preset, row, place, document))
                 break
-    return found
+            if row and any(place.glob("[!.]*")):
+                raise UsageError(f"{place} holds no result; run the experiment again, or remove the folder.")
+    return results
 
 
 def shown(value: str) -> str:

@@ -39,8 +39,8 @@ def bleu_of(sums: NDArray[np.number]) -> Floats:
     with np.errstate(divide="ignore"):
         mean = np.log(shares).mean(axis=-1)
         brief = np.where(ours < theirs, 1 - np.divide(theirs, ours, out=np.full_like(ours, np.inf), where=ours > 0), 0)
-    found = 100 * np.exp(mean + brief)
-    return np.asarray(np.where(right.any(axis=-1), found, 0.0))
+    score = 100 * np.exp(mean + brief)
+    return np.asarray(np.where(right.any(axis=-1), score, 0.0))
 
 
 def bleu_difference(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[float, tuple[float, float] | None]:

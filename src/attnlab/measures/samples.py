@@ -162,8 +162,8 @@ def samples(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "reviews.csv"
     ...     _ = path.write_text("review,stars\\n" + "\\n".join(rows))
-    ...     found = samples(read_texts(path, text="review", label="stars"), sizes=[20, 40], repeats=2)
-    >>> print(found.sentence)
+    ...     curves = samples(read_texts(path, text="review", label="stars"), sizes=[20, 40], repeats=2)
+    >>> print(curves.sentence)
     Attention does not pay at any size up to 40 texts. Accuracy there: attention 100.0%, uniform attention 100.0%, ...
     """
     if not isinstance(texts, LabelledTexts):
@@ -190,8 +190,8 @@ def curves_from(errors: Mapping[str, Mapping[int, Sequence[float]]], **about: An
     """What errors say: from which n on attention pays, and what twice the data would give."""
     sizes = sorted(errors["attention"])
     ahead = [_ahead(errors, n) for n in sizes]
-    last_behind = max((place for place, one in enumerate(ahead) if not one), default=-1)
-    pays = sizes[last_behind + 1] if last_behind + 1 < len(sizes) else None
+    last_not_ahead = max((place for place, one in enumerate(ahead) if not one), default=-1)
+    pays = sizes[last_not_ahead + 1] if last_not_ahead + 1 < len(sizes) else None
     expected = {model: extrapolate(errors[model], 2 * sizes[-1]) if len(sizes) >= 3 else None for model in MODELS}
     return SampleCurves(errors=errors, pays_from=pays, expected=expected, **about)
 

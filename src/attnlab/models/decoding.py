@@ -42,8 +42,8 @@ def translate(
     for first in range(0, len(order), AT_ONCE):
         rows = order[first : first + AT_ONCE]
         tokens, lengths = marked(source, rows, before=True, after=True)
-        found = beam_search(model, tokens, lengths, beam=beam, longest=longest, normalised=normalised)
-        for row, output in zip(rows.tolist(), found, strict=True):
+        likeliest = beam_search(model, tokens, lengths, beam=beam, longest=longest, normalised=normalised)
+        for row, output in zip(rows.tolist(), likeliest, strict=True):
             outputs[row] = output
     return [pieces.decode(output) for output in outputs]
 

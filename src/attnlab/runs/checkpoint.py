@@ -113,6 +113,15 @@ def load_checkpoint(place: Path, run: str | None = None) -> Checkpoint:
     return Checkpoint(int(place.name), _tensors(place / TENSORS, *listed[TENSORS]), _record(place, listed, place.name))
 
 
+def newest_record(folder: Path, run: str) -> tuple[Path, dict[str, files.Json]]:
+    """The record alone of the newest checkpoint that looks whole, and its path; an empty one if there is none."""
+    for place in places_in(folder)[::-1]:
+        if looks_whole(place, run):
+            with suppress(DamagedCheckpoint):  # whoever reads the tensors says so
+                return place / RECORD, _record(place, _manifest(place, run), place.name)
+    return folder, {}
+
+
 def faults_in_checkpoint(place: Path, run: str | None = None, step: str | None = None) -> list[tuple[Path, str]]:
     """The damaged files, each with a sentence. ``step`` is given where the folder does not bear its name yet."""
     faults: list[tuple[Path, str]] = []
@@ -167,8 +176,8 @@ def fault_in_tensors(
         for key, shaped in state.items():
             if any(f"optimiser.{other}.{name}" in tensors for other in state):
                 wanted[f"optimiser.{key}.{name}"] = (value.shape, value.dtype) if shaped else (Size(), float32)
-    found = {name: (value.shape, value.dtype) for name, value in tensors.items()}
-    return next((name for name in sorted(found.keys() | wanted.keys()) if found.get(name) != wanted.get(name)), None)
+    stored = {name: (value.shape, value.dtype) for name, value in tensors.items()}
+    return next((name for name in sorted(stored.keys() | wanted.keys()) if stored.get(name) != wanted.get(name)), None)
 
 
 def unfitting(path: Path, run: str, tensor: str) -> str:

@@ -42,6 +42,13 @@ def own_part(document: Mapping[str, files.Json]) -> dict[str, files.Json]:
     return {key: value for key, value in document.items() if key not in (RUN, LOST)}
 
 
+def names_alike(known: files.Json, asked: files.Json) -> bool:
+    """Whether all that ``known`` names has the same value in ``asked``."""
+    if isinstance(known, dict) and isinstance(asked, dict):
+        return all(name in asked and names_alike(value, asked[name]) for name, value in known.items())
+    return files.to_json(known) == files.to_json(asked)
+
+
 def is_number(value: object) -> bool:
     """Whether a value of JSON is a number that fits into 64 bits."""
     return isinstance(value, float) or (isinstance(value, int) and -(2**63) <= value < 2**63)

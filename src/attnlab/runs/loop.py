@@ -11,8 +11,8 @@ from attnlab.errors import RunFailed, StoreError, UsageError
 from attnlab.families.registry import build_problem
 from attnlab.protocols import Optimiser, Problem, Row, Watchable
 from attnlab.runs.checkpoint import TENSORS, Checkpoint, fault_in_tensors, unfitting
+from attnlab.runs.documents import names_alike
 from attnlab.runs.environment import environment, threads
-from attnlab.runs.run import names_alike
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec, read_stored
 from attnlab.runs.store import Run, RunStore, StoreWarning

@@ -149,5 +149,5 @@ def receive(parcel: Parcel, store: RunStore) -> None:
 
 
 def _steps(parcel: Parcel, folder: str) -> Collection[int]:
-    found = {re.split("[/.]", name)[1] for name in parcel.files if name.startswith(f"{folder}/")}
-    return sorted(map(int, found))
+    steps = {re.split("[/.]", name)[1] for name in parcel.files if name.startswith(f"{folder}/")}
+    return sorted(map(int, steps))

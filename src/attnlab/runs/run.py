@@ -13,7 +13,7 @@ import pyarrow as pa
 from torch.nn import Module
 
 from attnlab import files
-from attnlab.errors import DamagedCheckpoint, ForeignFile, StoreError, UsageError
+from attnlab.errors import Contradiction, DamagedCheckpoint, ForeignFile, StoreError, UsageError
 from attnlab.runs import checkpoint as checkpoints
 from attnlab.runs import documents, lock, tables
 from attnlab.runs.documents import ENVIRONMENT, SPEC, STATUS, TIMING
@@ -106,7 +106,7 @@ class Run:
             known = self._document(SPEC, "it is written anew")
             if known is None:  # written last: a run that exists has both
                 self._write_document(SPEC, spec)
-            elif not names_alike(known, dict(spec)):
+            elif not documents.names_alike(known, dict(spec)):
                 raise StoreError(f"{self.path / SPEC} describes another run than the one asked for.")
 
     def spec(self) -> dict[str, files.Json]:
@@ -174,22 +174,36 @@ class Run:
 
     def whole_metrics(self) -> list[MetricRow]:
         """The same where something depends on them: damaged or missing ones are a StoreError that names the file."""
-        return tables.read_rows(self.path / METRICS, self.id)[0]
+        return self._read_metrics(checkpoints.newest_record(self._checkpoints, self.id))[0]
 
     def measured(self) -> Measured:
-        """As `metrics`; those of another run are a ForeignFile."""
+        """As `metrics`; another run's are a ForeignFile; denied by the newest checkpoint, a Contradiction."""
         rows: list[MetricRow] = []
         marks: dict[str, str] = {}
-        if files.is_there(self.path / METRICS):
+        newest = checkpoints.newest_record(self._checkpoints, self.id)
+        if files.is_there(self.path / METRICS) or newest[1].get("metrics"):
             try:
-                rows, marks = tables.read_rows(self.path / METRICS, self.id)
-            except ForeignFile:
+                rows, marks = self._read_metrics(newest)
+            except (ForeignFile, Contradiction):
                 raise
             except StoreError as fault:
                 _warn(fault, "when the run goes on, the checkpoint gives its metrics back")
         kept = set(self.field_steps())
         expected = tables.fielded(marks, rows, kept) if rows else kept
         return Measured(rows, expected, expected - kept, "inexact" in marks)
+
+    def _read_metrics(self, newest: tuple[Path, Mapping[str, files.Json]]) -> tuple[list[MetricRow], dict[str, str]]:
+        """Rows and marks; a Contradiction where the newest checkpoint, read before, has recorded other rows."""
+        metrics, (path, record) = self.path / METRICS, newest
+        rows, marks = tables.read_rows(metrics, self.id)
+        recorded = record.get("metrics", [])
+        if not tables.rows_agree(recorded, rows):
+            raise Contradiction(
+                f"{metrics} disagrees with the rows in {path}: one of them was altered; delete that one."
+            )
+        if tables.rows_lacking(recorded, rows):
+            raise StoreError(f"{metrics} lacks rows that {path} has.")
+        return rows, marks
 
     def write_fields(self, step: int, table: pa.Table) -> None:
         with self._writing():
@@ -371,13 +385,6 @@ class Run:
                 with suppress(OSError):  # dropped by a writer meanwhile, or not to be looked at
                     total += Path(folder, name).lstat().st_size
         return total
-
-
-def names_alike(known: files.Json, asked: files.Json) -> bool:
-    """Whether all that ``known`` names has the same value in ``asked``."""
-    if isinstance(known, dict) and isinstance(asked, dict):
-        return all(name in asked and names_alike(value, asked[name]) for name, value in known.items())
-    return files.to_json(known) == files.to_json(asked)
 
 
 def _leftovers(*folders: Path) -> list[Path]:

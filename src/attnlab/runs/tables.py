@@ -126,13 +126,18 @@ def are_rows(rows: object) -> bool:
     return numbers and len({row["step"] for row in rows}) == len(rows)
 
 
+def rows_lacking(recorded: Sequence[MetricRow], written: Sequence[MetricRow]) -> bool:
+    """Whether ``written`` lacks recorded rows: no kill leaves it so, since metrics are written before a checkpoint."""
+    return not {row["step"] for row in recorded} <= {row["step"] for row in written}
+
+
 def rows_agree(recorded: Sequence[MetricRow], written: Sequence[MetricRow]) -> bool:
-    """Whether ``written`` has all recorded rows, as far as it goes: a run killed between two writes has it older."""
+    """Whether the rows of the same steps are the same."""
     # Numbers are compared as texts, since NaN differs from itself.
     one, other = (
         {row["step"]: {k: repr(float(v)) for k, v in row.items()} for row in rows} for rows in (recorded, written)
     )
-    return all(other.get(step) == row for step, row in one.items() if step <= max(other, default=-1))
+    return all(one[step] == other[step] for step in one.keys() & other.keys())
 
 
 def fielded(marks: Mapping[str, str], rows: Iterable[MetricRow], kept: Collection[int]) -> set[int]:

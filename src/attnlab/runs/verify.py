@@ -1,7 +1,7 @@
 """Everything that can be wrong with a run's folder: damaged, missing, left over, strange, or another run's."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -141,11 +141,10 @@ class Inspection:
             return
         rows, marks = tables.read_rows(path, self.run)
         self.fielded = tables.fielded(marks, rows, tables.steps_in(self.folder / FIELDS))
-        if recorded and not rows:  # no kill leaves it so: it is written with its first row
-            self._fault(path, f"{path} has no rows, and the checkpoints have some.")
-        elif wrong := [step for step, those in recorded.items() if not tables.rows_agree(those, rows)]:
-            which = "newest checkpoint" if wrong[-1] == [*self.records][-1] else f"checkpoint of step {wrong[-1]}"
-            self._fault(path, f"{path} disagrees with the rows in the {which}.")
+        for what, is_wrong in (("lacks", tables.rows_lacking), ("disagrees with the", _disagree)):
+            if wrong := [step for step, those in recorded.items() if is_wrong(those, rows)]:
+                which = "newest checkpoint" if wrong[-1] == [*self.records][-1] else f"checkpoint of step {wrong[-1]}"
+                self._fault(path, f"{path} {what} rows in the {which}.")
         if "run" not in marks:
             self.unbound[path] = partial(tables.bind_table, path, self.run)
 
@@ -191,6 +190,10 @@ class Inspection:
             left = name.startswith((files.NEW, files.OLD)) and not leftovers
             if not re.fullmatch(expected, name) and name not in IGNORED and not left:
                 self._fault(folder / name, f"{folder / name} does not belong to a run; move it away.")
+
+
+def _disagree(recorded: Sequence[tables.MetricRow], written: Sequence[tables.MetricRow]) -> bool:
+    return not tables.rows_agree(recorded, written)
 
 
 def _outlines(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

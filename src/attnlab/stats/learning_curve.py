@@ -45,8 +45,8 @@ class Expected:
 def extrapolate(errors: Mapping[int, Sequence[float]], n: int) -> Expected:
     """What one training on ``n`` examples will get wrong, from ``errors[size]`` of trainings at smaller sizes.
 
-    >>> found = extrapolate({size: [0.1 + size**-0.5] * 3 for size in (50, 100, 200, 400)}, 800)
-    >>> found.low < 0.1 + 800**-0.5 < found.high
+    >>> expected = extrapolate({size: [0.1 + size**-0.5] * 3 for size in (50, 100, 200, 400)}, 800)
+    >>> expected.low < 0.1 + 800**-0.5 < expected.high
     True
     """
     sizes = np.array(sorted(errors), np.float64)
@@ -70,15 +70,15 @@ def extrapolate(errors: Mapping[int, Sequence[float]], n: int) -> Expected:
 
 def spread(errors: Mapping[int, Sequence[float]], n: float) -> float:
     """The standard deviation of single trainings on ``n`` examples, from all sizes; larger ones count more."""
-    found = [
+    variances = [
         (np.var(values, ddof=1) * (size / n) ** (2 * STEADIER), len(values) - 1)
         for size, values in sorted(errors.items())
         if len(values) > 1
     ]
-    if not found:
+    if not variances:
         return 0.01
-    weights = np.array([degrees * (1 + place) for place, (_, degrees) in enumerate(found)], np.float64)
-    return float(np.sqrt(np.average([variance for variance, _ in found], weights=weights)))
+    weights = np.array([degrees * (1 + place) for place, (_, degrees) in enumerate(variances)], np.float64)
+    return float(np.sqrt(np.average([variance for variance, _ in variances], weights=weights)))
 
 
 def _weighed(sizes: Floats, means: Floats, sigma: Floats, n: int) -> tuple[Floats, Floats]:

@@ -65,9 +65,9 @@ class NGrams:
         context = context[len(context) - min(len(context), self.order - 1) :]
         p: Floats = np.full(self.words, 1 / self.words)
         for size in range(len(context) + 1):
-            found = self._counts[size].get(context[len(context) - size :])
-            if found is not None:
-                after, counts = found
+            entry = self._counts[size].get(context[len(context) - size :])
+            if entry is not None:
+                after, counts = entry
                 total = counts.sum()
                 p = p * (DISCOUNT * len(after) / total)
                 p[after] += (counts - DISCOUNT) / total

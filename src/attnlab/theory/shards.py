@@ -110,10 +110,10 @@ class Shard:
         order = np.argsort(own, kind="stable")
         own, places = own[order], places[order]
         theirs = [np.frombuffer(part, np.int64) for part in keys]
-        found = [_find(own, part) for part in theirs]
-        self.extra_keys = distinct([part[at < 0] for part, at in zip(theirs, found, strict=True)] or [own[:0]])
+        matches = [_find(own, part) for part in theirs]
+        self.extra_keys = distinct([part[at < 0] for part, at in zip(theirs, matches, strict=True)] or [own[:0]])
         self.received: list[Ints] = []
-        for part, at in zip(theirs, found, strict=True):
+        for part, at in zip(theirs, matches, strict=True):
             here = np.where(at >= 0, places[at] if len(places) else 0, 0)
             missing = at < 0
             here[missing] = self.count + np.searchsorted(self.extra_keys, part[missing])

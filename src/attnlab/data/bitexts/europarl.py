@@ -11,8 +11,8 @@ def find(root: Path, source: str, target: str) -> tuple[Path, ...] | None:
     """Both sides of the corpus and of the sentences aligned by hand."""
     folder = root / "alignment_gold" / "europarl_enes_collins"
     names = [f"{part}.{language}" for part in ("corpus", "dev") for language in (source, target)]
-    found = [path for name in names if (path := first(folder, name))]
-    return tuple(found) if len(found) == len(names) else None
+    paths = [path for name in names if (path := first(folder, name))]
+    return tuple(paths) if len(paths) == len(names) else None
 
 
 def read(files: tuple[Path, ...], source: str, target: str) -> RawBitext:  # noqa: ARG001 (the files say it)

@@ -23,8 +23,8 @@ def find(root: Path, source: str, target: str) -> tuple[Path, ...] | None:
     """Training and testing text, and the sentences aligned by hand."""
     text, gold = root / "hansards_enfr", root / "alignment_gold" / "hansards_naacl2003"
     names = [(text, f"{part}.{side}") for part in ("training", "testing") for side in (source, target)]
-    found = [path for folder, name in (*names, (gold, "test.e"), (gold, "test.f")) if (path := first(folder, name))]
-    return tuple(found) if len(found) == len(names) + 2 else None
+    paths = [path for folder, name in (*names, (gold, "test.e"), (gold, "test.f")) if (path := first(folder, name))]
+    return tuple(paths) if len(paths) == len(names) + 2 else None
 
 
 def read(files: tuple[Path, ...], source: str, target: str) -> RawBitext:  # noqa: ARG001 (the files say it)

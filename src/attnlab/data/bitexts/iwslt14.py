@@ -14,9 +14,9 @@ def find(root: Path, source: str, target: str) -> tuple[Path, ...] | None:
     """The whole corpus if it is there, else the part of it that is called train_subset."""
     for folder, training in product(FOLDERS, ("train", PART)):
         names = [f"{split}.{language}" for split in (training, "valid", "test") for language in (source, target)]
-        found = [path for name in names if (path := first(root / folder, name))]
-        if len(found) == len(names):
-            return tuple(found)
+        paths = [path for name in names if (path := first(root / folder, name))]
+        if len(paths) == len(names):
+            return tuple(paths)
     return None
 
 

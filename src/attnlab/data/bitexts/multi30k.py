@@ -13,8 +13,8 @@ SPLITS = ("train", "val", "test_2016_flickr")
 def find(root: Path, source: str, target: str) -> tuple[Path, ...] | None:
     """Both sides of all three splits, plain or packed."""
     names = [f"{split}.{language}" for split in SPLITS for language in (source, target)]
-    found = [path for name in names if (path := first(root / "multi30k", name))]
-    return tuple(found) if len(found) == len(names) else None
+    paths = [path for name in names if (path := first(root / "multi30k", name))]
+    return tuple(paths) if len(paths) == len(names) else None
 
 
 def read(files: tuple[Path, ...], source: str, target: str) -> RawBitext:  # noqa: ARG001 (the files say it)

@@ -376,16 +376,16 @@ def estimates(valid: Agreements, xis: Mapping[str, XiInterval], untrained: float
         differences = learned.at_best() - uniform.at_best()
         interval = over_examples(differences, learned.groups)
         detail = f"{learned.value():.3f} against {uniform.value():.3f}." if interval else "One text has no interval."
-        found = Estimate(float(differences.mean()), interval)
-        table.append(estimate_row(SHAPED, found, "examples", detail, whole_way=None))
+        estimate = Estimate(float(differences.mean()), interval)
+        table.append(estimate_row(SHAPED, estimate, "examples", detail, whole_way=None))
     for name, xi in xis.items():
         read = f"{xi.first.performance:.3f}" if xi.first else "never exceeded, read as the best"
         detail = f"xi {read}; untrained {untrained:.3f}, best {best:.3f}."
         detail += " One comparison run." if xi.over == "examples" else ""
         detail += "" if xi.interval else " One text has no interval."
         interval = None if xi.interval is None else (xi.interval[0] - untrained, xi.interval[1] - untrained)
-        found = Estimate(xi.value - untrained, interval)
-        table.append(estimate_row(f"xi({name})", found, xi.over, detail, whole_way=best - untrained))
+        estimate = Estimate(xi.value - untrained, interval)
+        table.append(estimate_row(f"xi({name})", estimate, xi.over, detail, whole_way=best - untrained))
     over = "comparison seeds" if len(valid.accuracy) > 1 else "examples"
     values, interval = valid.rises_together()
     n, value = len(values), float(np.mean(values)) if values else None

@@ -168,11 +168,11 @@ def bleu_table(runs: PairRuns, pairs: int) -> Table:
         splits["test"] = test.select(np.arange(min(pairs, len(test))))
     network, table = runs.model(run, step), []
     for name, split in splits.items():
-        found = bleu(translate(network, runs.corpus.pieces, split.source), split.target.texts())
+        reached = bleu(translate(network, runs.corpus.pieces, split.source), split.target.texts())
         whole = len(split) == len(valid if name == "validation" or test is None else test)
         others = OTHERS.get((runs.name, name)) if whole else None
-        row = {"split": name, "pairs": len(split), "step": step, "bleu": found.score, "others": others}
-        table.append({**row, "signature": found.signature})
+        row = {"split": name, "pairs": len(split), "step": step, "bleu": reached.score, "others": others}
+        table.append({**row, "signature": reached.signature})
     return table
 
 

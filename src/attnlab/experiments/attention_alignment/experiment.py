@@ -46,7 +46,7 @@ STEPS: Mapping[Preset, int] = {"quick": 100, "reduced": 1000, "paper": EVALUATIO
 VALIDATION = 447
 """Pairs of an evaluation: all that were aligned by hand, 447 of the Hansards and 200 of Europarl."""
 ATTENTION, PROBE, UNIFORM, IBM1, DIAGONAL = "attention", "beta", "beta_uf", "IBM Model 1", "diagonal"
-FOUND = (ATTENTION, PROBE, UNIFORM, IBM1, DIAGONAL)
+ALIGNERS = (ATTENTION, PROBE, UNIFORM, IBM1, DIAGONAL)
 
 
 @dataclass(frozen=True)
@@ -182,9 +182,9 @@ class Scored:
     def last(self) -> int:
         return max(step for _, step in self.tallies if step is not None)
 
-    def of(self, found: str, step: int) -> Ints:
+    def of(self, aligner: str, step: int) -> Ints:
         """An alignment's links at a step; those of what is not trained are the same at all."""
-        return self.tallies[(found, step)] if (found, step) in self.tallies else self.tallies[(found, None)]
+        return self.tallies[(aligner, step)] if (aligner, step) in self.tallies else self.tallies[(aligner, None)]
 
     @property
     def known(self) -> bool:
@@ -194,25 +194,25 @@ class Scored:
     def rows(self) -> list[dict[str, Any]]:
         """Every alignment at every evaluation, with the network's accuracy there."""
         table = []
-        for found in FOUND if self.known else ():
-            mode: Mode = "uniform" if found == UNIFORM else "learned"
+        for aligner in ALIGNERS if self.known else ():
+            mode: Mode = "uniform" if aligner == UNIFORM else "learned"
             for step, accuracy in self.accuracy[mode].items():
-                score, (low, high) = score_of(self.of(found, step)), percentiles(resampled(self.of(found, step)))
-                named = {"text": self.text.name, "alignment": found, "step": step}
+                score, (low, high) = score_of(self.of(aligner, step)), percentiles(resampled(self.of(aligner, step)))
+                named = {"text": self.text.name, "alignment": aligner, "step": step}
                 rates = {"precision": score.precision, "recall": score.recall, "aer": score.aer}
-                network = accuracy if found in (ATTENTION, PROBE, UNIFORM) else None
+                network = accuracy if aligner in (ATTENTION, PROBE, UNIFORM) else None
                 table.append({**named, **rates, "low": low, "high": high, "accuracy": network})
         return table
 
     def gaps(self) -> list[dict[str, Any]]:
         """The error rate of attention at the end less that of every other alignment, with its interval."""
         table, ours = [], self.of(ATTENTION, self.last)
-        for found in FOUND[1:] if self.known else ():
-            theirs = self.of(found, self.last)
+        for aligner in ALIGNERS[1:] if self.known else ():
+            theirs = self.of(aligner, self.last)
             rates = score_of(ours).aer, score_of(theirs).aer
             several = len(ours) > 1
             interval = percentiles(resampled(ours) - resampled(theirs)) if several else None
-            row = {"text": self.text.name, "against": found, "attention": rates[0], "other": rates[1]}
+            row = {"text": self.text.name, "against": aligner, "attention": rates[0], "other": rates[1]}
             table.append({**row, "gap": rates[0] - rates[1], **low_high(interval)})
         return table
 
@@ -229,7 +229,7 @@ class Scored:
         }
 
     def in_words(self) -> str:
-        rates = ", ".join(f"{found} {score_of(self.of(found, self.last)).aer:.3f}" for found in FOUND)
+        rates = ", ".join(f"{aligner} {score_of(self.of(aligner, self.last)).aer:.3f}" for aligner in ALIGNERS)
         ends = rates if self.known else "are not given, as too few of the gold's words are known"
         line = self.accuracies()
         return (
@@ -252,8 +252,8 @@ def examine(text: GoldText, runs: Runs) -> Scored:
     gold, split = gold_words(bitext), bitext.validation
     tallies: dict[tuple[str, int | None], Ints] = {}
 
-    def score(found: str, step: int | None, alignment: Alignment) -> None:
-        tallies[found, step] = scores_by_sentence(alignment, gold.gold)
+    def score(aligner: str, step: int | None, alignment: Alignment) -> None:
+        tallies[aligner, step] = scores_by_sentence(alignment, gold.gold)
 
     score(DIAGONAL, None, diagonal(gold.words.pairs))
     score(IBM1, None, align_words(ibm1_field(bitext, split), gold.words, "largest"))
@@ -321,7 +321,7 @@ def error_figure(rows: Table) -> alt.TopLevelMixin:
         .encode(
             x=alt.X("step:Q", title="updates", scale=alt.Scale(type="symlog", constant=50)),
             y=shares("aer", "alignment error rate"),
-            color=hue("alignment", COLOURS, domain=FOUND),
+            color=hue("alignment", COLOURS, domain=ALIGNERS),
             tooltip=["alignment:N", "step:Q", rounded("aer"), rounded("accuracy")],
         )
     )
@@ -339,7 +339,7 @@ def translation_figure(rows: Table) -> alt.TopLevelMixin:
             x=alt.X("accuracy:Q", title="token accuracy"),
             y=shares("aer", "alignment error rate"),
             order="step:Q",
-            color=hue("alignment", COLOURS, domain=FOUND[:3]),
+            color=hue("alignment", COLOURS, domain=ALIGNERS[:3]),
             tooltip=["alignment:N", "step:Q", rounded("aer"), rounded("accuracy")],
         )
     )

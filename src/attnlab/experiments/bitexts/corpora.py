@@ -159,12 +159,12 @@ def network(role: Role) -> TranslatorSpec:
 def bitexts_at_hand(rows: Sequence[str]) -> list[str]:
     """Those of the rows whose files are in the data folder."""
     root = data_folder(None)
-    found = []
+    at_hand = []
     for row in rows:
         known, source, target = known_bitext(CORPORA[row])
         if known.locate(root, source, target) is not None:
-            found.append(row)
-    return found
+            at_hand.append(row)
+    return at_hand
 
 
 class PairRuns(CorpusRuns):

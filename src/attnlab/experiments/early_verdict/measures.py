@@ -27,7 +27,7 @@ from attnlab.lab.experiment import Table
 from attnlab.lab.outcomes import estimate_of, mean
 from attnlab.lab.rules import low_high
 from attnlab.stats.bootstrap import RESAMPLES, resampled_rows
-from attnlab.stats.rates import wilson
+from attnlab.stats.proportions import wilson
 
 EARLY = 30
 """The step that the claims are about."""

@@ -15,7 +15,7 @@ from attnlab.lab.experiment import Experiment, Figures, Table, by_preset, claim
 from attnlab.lab.outcomes import Runs, rate_table, rates_in_words
 from attnlab.lab.rules import more_often
 from attnlab.pages.charts import accuracy_curves, pointing_curves
-from attnlab.stats.rates import wilson
+from attnlab.stats.proportions import wilson
 
 # --- settings
 

@@ -131,14 +131,14 @@ class Flatness(Experiment):
 
 def places(preset: Preset) -> list[Place]:
     """Runs of landscape at its largest n (`quick`: those it has), and some on noisier labels."""
-    found = []
+    every = []
     for scene in CHOSEN:
         n = scene.sizes[-1] if preset != "quick" else scene.sizes[1]
-        found += [Place(scene, network, n, scene.starts[preset]) for network in NETWORKS]
+        every += [Place(scene, network, n, scene.starts[preset]) for network in NETWORKS]
     first = CHOSEN[0]
     for network in NETWORKS:
-        found.append(Place(first, network, first.sizes[-1], NOISY_STARTS[preset], noise=NOISY_LABELS))
-    return [place for place in found if place.starts]
+        every.append(Place(first, network, first.sizes[-1], NOISY_STARTS[preset], noise=NOISY_LABELS))
+    return [place for place in every if place.starts]
 
 
 @torch.no_grad()
@@ -158,17 +158,17 @@ def measured(outcome: Outcome) -> Iterator[dict[str, Any]]:
         assert at.hessian is not None
         steep = problem.full(torch.linalg.eigh(at.hessian)[1][:, :, -1])
         norm = problem.in_use(here).norm()
-        found: dict[str, Any] = {"start": start}
+        measures: dict[str, Any] = {"start": start}
         generator = torch_generator(start, "directions")
         used = problem.in_use(here).shape[1]
         for size in SIZES:
             drawn = torch.randn(DIRECTIONS, used, generator=generator, dtype=torch.float64)
             moves = problem.full(size * norm * drawn / drawn.norm(dim=1, keepdim=True))
-            found[f"random_{size}"] = float((_losses(problem, here + moves, which) - at.loss).mean())
+            measures[f"random_{size}"] = float((_losses(problem, here + moves, which) - at.loss).mean())
             both = torch.cat([here + size * norm * steep, here - size * norm * steep])
-            found[f"adversarial_{size}"] = float((_losses(problem, both, which) - at.loss).max())
-        found |= {name: row[f"{name}_{start}"] for name in ("test", "highest", "trace")}
-        yield found | {f"test_noise_{noise}": float(errors[start]) for noise, errors in noisy.items()}
+            measures[f"adversarial_{size}"] = float((_losses(problem, both, which) - at.loss).max())
+        measures |= {name: row[f"{name}_{start}"] for name in ("test", "highest", "trace")}
+        yield measures | {f"test_noise_{noise}": float(errors[start]) for noise, errors in noisy.items()}
 
 
 def _losses(problem: NewtonProblem, rows: torch.Tensor, which: torch.Tensor) -> torch.Tensor:

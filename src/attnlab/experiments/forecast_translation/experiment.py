@@ -30,8 +30,8 @@ from attnlab.pages.charts import COLOURS, INK, headed, hue, inline, over_trainin
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import Floats, drawn_rows, percentiles
+from attnlab.stats.proportions import wilson
 from attnlab.stats.ranks import spearman
-from attnlab.stats.rates import wilson
 from attnlab.theory.forecast import LIKELY, WEAK, Forecast, forecast
 
 # --- settings

@@ -24,7 +24,7 @@ from attnlab.runs.optimisers import SgdSpec
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import bootstrap_difference
-from attnlab.stats.rates import wilson
+from attnlab.stats.proportions import wilson
 
 # --- settings
 
@@ -274,20 +274,20 @@ class Place:
 
 def places(preset: Preset) -> list[Place]:
     """All runs of a preset: scenes against n, tau0 varied, saddles sought, no ridge."""
-    found = []
+    every = []
     for scene in SCENES:
         sizes = scene.sizes if preset != "quick" else scene.sizes[1:2]
         for n in sizes:
-            found += [Place(scene, network, n, scene.starts[preset]) for network in ("attention", "baseline")]
+            every += [Place(scene, network, n, scene.starts[preset]) for network in ("attention", "baseline")]
     first, largest = SCENES[0], SCENES[0].sizes[-1]
     for tau0 in VARIED:
-        found += [Place(first, network, largest, SOUGHT[preset], tau0=tau0) for network in ("attention", "baseline")]
-    found += [Place(first, "attention", largest, SOUGHT[preset], way="sought")]
-    found += [
+        every += [Place(first, network, largest, SOUGHT[preset], tau0=tau0) for network in ("attention", "baseline")]
+    every += [Place(first, "attention", largest, SOUGHT[preset], way="sought")]
+    every += [
         Place(first, network, largest, UNBOUND[preset], ridge=0.0, way="descent")
         for network in ("attention", "baseline")
     ]
-    return [place for place in found if place.starts]
+    return [place for place in every if place.starts]
 
 
 def summarised(key: tuple[Any, ...], points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -25,8 +25,8 @@ from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import resampled_rows, value_and_interval
+from attnlab.stats.proportions import newcombe
 from attnlab.stats.ranks import area_under_curve
-from attnlab.stats.rates import newcombe
 
 # --- settings
 

@@ -37,7 +37,7 @@ from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.stats.bootstrap import bootstrap_difference, bootstrap_interval
 from attnlab.stats.geometric import Geometric, fit_geometric
-from attnlab.stats.rates import wilson
+from attnlab.stats.proportions import wilson
 
 COMBINATIONS = {RELEASED: LEAST, heads.TEXT: 10}
 """Combinations of a variant on which "always" and "never" can be said to hold."""
@@ -284,9 +284,9 @@ def accuracy_row(group: Group) -> dict[str, Any]:
     if min(len(ours), len(theirs)) < FEWEST:
         few = f"{len(ours)} and {len(theirs)} networks; at least {FEWEST} each are needed."
         return estimate_row(group.name, None, "networks", few)
-    found = Estimate(float(np.mean(ours) - np.mean(theirs)), bootstrap_difference(ours, theirs))
+    estimate = Estimate(float(np.mean(ours) - np.mean(theirs)), bootstrap_difference(ours, theirs))
     detail = f"Mean accuracy {np.mean(ours):.4f} of {len(ours)} against {np.mean(theirs):.4f} of {len(theirs)}."
-    return estimate_row(group.name, found, "networks", detail)
+    return estimate_row(group.name, estimate, "networks", detail)
 
 
 def success_row(variant: str, setting: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from attnlab.lab.rules import Estimate, as_good_as, far_exceeds, low_high, lower
 from attnlab.pages.charts import COLOURS, SIZE, headed, inline
 from attnlab.probes.optimal_attention import attention_loss, lexical_beta, lexical_log_odds, optimal_attention
 from attnlab.seeds import torch_generator
-from attnlab.stats.rates import wilson
+from attnlab.stats.proportions import wilson
 
 # --- settings
 
@@ -211,9 +211,9 @@ def measure_translator(runs: PairRuns, sentences: int) -> dict[str, Table]:
     """Tables of the linear network's optimal attention at its best evaluation, and of both networks' BLEU."""
     (linear,) = runs.of("linear")
     few = runs.texts["valid"].select(np.arange(min(sentences, len(runs.texts["valid"]))))
-    found = optimum_of(runs.model(linear), few, TOLERANCE)
-    nothing = [nothing_row(found, LITTLE)]
-    return {"multi30k": agreement_rows(found), "nothing": nothing, "bleu": [bleu_row(runs)]}
+    optimum = optimum_of(runs.model(linear), few, TOLERANCE)
+    nothing = [nothing_row(optimum, LITTLE)]
+    return {"multi30k": agreement_rows(optimum), "nothing": nothing, "bleu": [bleu_row(runs)]}
 
 
 # --- logits, and what is measured of them

@@ -50,16 +50,16 @@ def optimum_of(model: Translator, split: PieceSplit, tolerance: float) -> Optimu
         words, positions = len(gold), len(gamma)
         kept, right = few_outputs(gamma, gamma_s, gold)
         every = gamma[:, kept].expand(words, -1, -1)
-        found = optimal_attention(every, right, gamma_s[:, kept], tolerance=tolerance)
-        parts["alpha_opt"].append(found.alpha.flatten())
-        parts["gap"].append(found.gap)
+        best = optimal_attention(every, right, gamma_s[:, kept], tolerance=tolerance)
+        parts["alpha_opt"].append(best.alpha.flatten())
+        parts["gap"].append(best.gap)
         whole = gamma.expand(words, -1, -1)
         parts["beta"].append(lexical_log_odds(whole, gold, gamma_s).flatten())
         parts["context"].append(lexical_log_odds(whole, gold).flatten())
         lengths += [positions] * words
         sentence += [k] * words
     offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
-    alpha_opt, beta, context, gap = (torch.cat(found).numpy() for found in parts.values())
+    alpha_opt, beta, context, gap = (torch.cat(values).numpy() for values in parts.values())
     alpha, with_decoder, alone = (ScoreField(values, offsets) for values in (alpha_opt, beta, context))
     return Optimum(alpha, with_decoder, alone, gap, np.array(sentence, dtype=np.int64))
 
@@ -91,30 +91,31 @@ def few_outputs(gamma: Tensor, gamma_s: Tensor, gold: Tensor) -> tuple[Tensor, T
     return kept, torch.searchsorted(kept, gold)
 
 
-def agreement_rows(found: Optimum) -> list[dict[str, Any]]:
+def agreement_rows(optimum: Optimum) -> list[dict[str, Any]]:
     """A(alpha_opt, beta) with the decoder's term and without, as released, with intervals over sentences."""
-    chance = float(random_baseline(found.alpha_opt.lengths).mean())
+    chance = float(random_baseline(optimum.alpha_opt.lengths).mean())
     table = []
-    for name, beta in (("with the decoder's term", found.beta), ("without it, as released", found.context)):
-        values = top_agreement(found.alpha_opt, beta).expected
+    for name, beta in (("with the decoder's term", optimum.beta), ("without it, as released", optimum.context)):
+        values = top_agreement(optimum.alpha_opt, beta).expected
         row = {"beta": name, "words": len(values), "value": float(values.mean())}
-        row |= {**low_high(over_examples(values, found.sentence)), "chance": chance, "authors": 0.53}
+        row |= {**low_high(over_examples(values, optimum.sentence)), "chance": chance, "authors": 0.53}
         table.append(row)
     return table
 
 
-def nothing_row(found: Optimum, little: float) -> dict[str, Any]:
+def nothing_row(optimum: Optimum, little: float) -> dict[str, Any]:
     """How often the position of largest beta gets less than ``little`` of the optimal attention."""
     weight = np.array(
-        [found.alpha_opt.row(k)[found.beta.row(k).argmax()] for k in range(len(found.alpha_opt))], dtype=np.float64
+        [optimum.alpha_opt.row(k)[optimum.beta.row(k).argmax()] for k in range(len(optimum.alpha_opt))],
+        dtype=np.float64,
     )
     nothing = (weight < little).astype(np.float64)
     return {
         "words": len(nothing),
         "value": float(nothing.mean()),
-        **low_high(over_examples(nothing, found.sentence)),
+        **low_high(over_examples(nothing, optimum.sentence)),
         "mean_weight": float(weight.mean()),
-        "largest_gap": float(found.gap.max()),
+        "largest_gap": float(optimum.gap.max()),
     }
 
 

@@ -10,7 +10,7 @@ from attnlab.families.copying.starts import FRESH_ATTENTION, FRESH_START, NO_CHA
 from attnlab.families.copying.success import WITHIN
 from attnlab.lab.experiment import Table
 from attnlab.pages.charts import COLOURS, INK, headed, hue, inline
-from attnlab.stats.rates import holm, mcnemar, newcombe
+from attnlab.stats.proportions import holm, mcnemar, newcombe
 
 FRESH_LATER = "fresh start at step 100"
 """Put together from two runs: no change up to step 100, then the fresh start's."""

@@ -59,13 +59,13 @@ def text_task(corpus: str, samples: int, problems: int) -> Spec:
 
 def tasks(preset: Preset) -> dict[str, Callable[[int, int], Spec]]:
     """Those whose files are there; `quick` has the digits and the smallest corpus."""
-    found: dict[str, Callable[[int, int], Spec]] = {DIGITS: digits_task}
+    builders: dict[str, Callable[[int, int], Spec]] = {DIGITS: digits_task}
     root = environ.get("ATTNLAB_DATA")
     if root and Path(root).is_dir() and vector_files(Path(root)):
         for name, corpus in TEXTS.items():
             if KNOWN[corpus].find(Path(root)) is not None and (preset != "quick" or name == "SMS"):
-                found[name] = partial(text_task, corpus)
-    return found
+                builders[name] = partial(text_task, corpus)
+    return builders
 
 
 class SampleComplexityReal(CellExperiment):

@@ -43,8 +43,8 @@ class SamplesAhead(Experiment):
     # --- measures
 
     def measure(self, runs: Runs) -> None:  # noqa: ARG002 (nothing is trained in the store)
-        found = {name: samples(some(read())) for name, read in tasks(self.order.preset).items()}
-        self.curves: dict[str, SampleCurves] = found
+        curves = {name: samples(some(read())) for name, read in tasks(self.order.preset).items()}
+        self.curves: dict[str, SampleCurves] = curves
 
     def seeds(self) -> dict[str, list[int]]:
         return {"trainings": list(range(REPEATS))}
@@ -69,18 +69,18 @@ class SamplesAhead(Experiment):
             "tasks": [
                 {
                     "task": task,
-                    "texts": found.texts,
-                    "classes": len(found.classes),
-                    "tested_on": found.tests,
-                    "attention_pays_from": found.pays_from,
-                    **{model: 1 - float(np.mean(found.errors[model][max(found.errors[model])])) for model in MODELS},
+                    "texts": curve.texts,
+                    "classes": len(curve.classes),
+                    "tested_on": curve.tests,
+                    "attention_pays_from": curve.pays_from,
+                    **{model: 1 - float(np.mean(curve.errors[model][max(curve.errors[model])])) for model in MODELS},
                 }
-                for task, found in curves.items()
+                for task, curve in curves.items()
             ],
             "errors": [
                 {"task": task, "model": model, "n": n, "training": k, "error": error}
-                for task, found in curves.items()
-                for model, by_size in found.errors.items()
+                for task, curve in curves.items()
+                for model, by_size in curve.errors.items()
                 for n, values in sorted(by_size.items())
                 for k, error in enumerate(values)
             ],
@@ -89,9 +89,9 @@ class SamplesAhead(Experiment):
     def _points(self, way: str) -> list[dict[str, Any]]:
         return [
             {"task": task, "model": model, "way": way, **row}
-            for task, found in self.curves.items()
+            for task, curve in self.curves.items()
             for model in MODELS
-            for row in held_back(found.errors[model], way)
+            for row in held_back(curve.errors[model], way)
         ]
 
     def figures(self) -> Figures:

@@ -78,13 +78,13 @@ READERS: dict[str, tuple[str, str, Reader]] = {
 
 def tasks(preset: Preset) -> dict[str, Callable[[], LabelledTexts]]:
     """Those whose files are there."""
-    root, found = environ.get("ATTNLAB_DATA"), dict[str, Callable[[], LabelledTexts]]()
+    root, readers = environ.get("ATTNLAB_DATA"), dict[str, Callable[[], LabelledTexts]]()
     if root and Path(root).is_dir():
         for name, (corpus, form, read) in READERS.items():
             files = KNOWN[corpus].find(Path(root))
             if files is not None and form in ("", files.form) and (preset != "quick" or name in SMALLEST):
-                found[name] = partial(read, files)
-    return found
+                readers[name] = partial(read, files)
+    return readers
 
 
 def some(texts: LabelledTexts, most: int = MOST) -> LabelledTexts:

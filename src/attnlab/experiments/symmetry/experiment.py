@@ -31,8 +31,8 @@ from attnlab.lab.outcomes import (
 from attnlab.lab.rules import all_of, higher, lower, missing
 from attnlab.pages.charts import CONTRAST, INK, accuracy_curves, headed, hue, inline, rounded, shares
 from attnlab.stats.bootstrap import resampled_rows, value_and_interval
+from attnlab.stats.proportions import fisher_exact
 from attnlab.stats.ranks import spearman
-from attnlab.stats.rates import fisher_exact
 from attnlab.stats.success_curve import NONE, Fits, Floats, fit_curves
 
 # --- settings

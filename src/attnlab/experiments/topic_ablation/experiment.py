@@ -19,7 +19,7 @@ from attnlab.lab.experiment import Figures, Setting, Table, claim
 from attnlab.lab.rules import higher
 from attnlab.pages.charts import COLOURS, seed_curves
 from attnlab.stats.bootstrap import bootstrap_interval
-from attnlab.stats.rates import wilson
+from attnlab.stats.proportions import wilson
 
 # --- settings
 

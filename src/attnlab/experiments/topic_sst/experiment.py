@@ -219,8 +219,8 @@ def turns(name: str, words: WordCourse) -> Iterator[dict[str, Any]]:
         change = values[-1, 1::2] - values[peak, 1::2]
         before, after = values[peak, 1::2].mean(), values[-1, 1::2].mean()
         detail = f"The top word's mean {what.split()[0]} goes from {before:.3g} to {after:.3g}, {when}."
-        found = Estimate(float(change.mean()), bootstrap_interval(change, resamples=2000))
-        yield estimate_row(f"{name}: {what}", found, "examples", detail)
+        estimate = Estimate(float(change.mean()), bootstrap_interval(change, resamples=2000))
+        yield estimate_row(f"{name}: {what}", estimate, "examples", detail)
 
 
 def described(name: str, deviations: Sequence[float | None]) -> Part:

@@ -21,7 +21,7 @@ from attnlab.lab.rules import Estimate, exceeds, missing
 from attnlab.pages.charts import COLOURS, INK, SIZE, by_metric, headed, hue, inline, panels, rounded, seed_curves
 from attnlab.runs.engine import Job
 from attnlab.stats.bootstrap import bootstrap_interval
-from attnlab.stats.rates import wilson
+from attnlab.stats.proportions import wilson
 
 # --- settings
 

@@ -32,9 +32,9 @@ def corpus_of(name: str) -> Corpus:
 def vectors_of(name: str) -> torch.Tensor:
     """(words, t): the vectors of a corpus' words, scaled to a spread of 1; zeros for words that have none."""
     corpus = corpus_of(name)
-    found = read_vectors(find_vectors(data_folder(None)), corpus.words)
-    table = torch.zeros(len(corpus.words), found.matrix.shape[1])
-    table[torch.from_numpy(found.ids)] = torch.from_numpy(found.matrix / found.matrix.std())
+    vectors = read_vectors(find_vectors(data_folder(None)), corpus.words)
+    table = torch.zeros(len(corpus.words), vectors.matrix.shape[1])
+    table[torch.from_numpy(vectors.ids)] = torch.from_numpy(vectors.matrix / vectors.matrix.std())
     return table
 
 

@@ -166,7 +166,7 @@ def decide(results_root: Path, *others: Path) -> list[Decision]:
 
 def _decide_claim(claim: Claim, evidence: dict[str, _Evidence]) -> Decision:
     spoken = {name: list(_strongest(claim.id, evidence[name])) for name in claim.experiments}
-    counted = [(name, *found) for name, of_one in spoken.items() for found in of_one]
+    counted = [(name, *one) for name, of_one in spoken.items() for one in of_one]
     parts = tuple(part for *_, part in counted)
     rows = tuple(dict.fromkeys(row for _, row, _, _ in counted if row))
     missing = [name for name, of_one in spoken.items() if parts and not of_one]
@@ -235,10 +235,10 @@ def _read_experiment(folder: Path) -> _Evidence:
     return evidence
 
 
-def _joined(found: Sequence[_Evidence]) -> _Evidence:
+def _joined(pieces: Sequence[_Evidence]) -> _Evidence:
     """What is there first counts."""
     joined: _Evidence = {}
-    for evidence in reversed(found):
+    for evidence in reversed(pieces):
         for row, presets in evidence.items():
             joined.setdefault(row, {}).update(presets)
     return joined

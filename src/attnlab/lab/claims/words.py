@@ -37,7 +37,7 @@ def preset_in_words(decision: Decision) -> str:
     return f"{name}*" if decision.departs else name
 
 
-def stands(claim: Claim, parts: Sequence[Part]) -> str:
+def outcome_sentence(claim: Claim, parts: Sequence[Part]) -> str:
     """How some parts of a claim stand by themselves, such as those of one result, in a sentence or two."""
     outcome, weakly = outcome_of(claim.stance, parts)
     if claim.by == "ours":
@@ -52,7 +52,7 @@ def stands(claim: Claim, parts: Sequence[Part]) -> str:
     return f"{said}.{f' {ONE_RUN}' if any(part.one_run for part in parts) else ''}"
 
 
-def told_earlier(claim: Claim) -> list[str]:
+def earlier_rules(claim: Claim) -> list[str]:
     """What became of its earlier rules: verdict, date and reason, and the rule where it is no longer ours."""
     said = [f"Until {one.date} its rule gave: {one.verdict}. {one.why}" for one in claim.earlier]
     rules = [f" That rule: {one.rule.strip()}" if one.rule else "" for one in claim.earlier]
@@ -61,8 +61,8 @@ def told_earlier(claim: Claim) -> list[str]:
 
 def counts(decisions: Iterable[Decision]) -> dict[Outcome, int]:
     """How many there are of each outcome."""
-    found = [decision.outcome for decision in decisions]
-    return {outcome: found.count(outcome) for outcome in OUTCOMES}
+    outcomes = [decision.outcome for decision in decisions]
+    return {outcome: outcomes.count(outcome) for outcome in OUTCOMES}
 
 
 def tally(decisions: Sequence[Decision]) -> list[dict[str, str | int]]:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from attnlab.errors import UsageError
-from attnlab.stats.rates import fisher_exact, mcnemar, newcombe, wilson
+from attnlab.stats.proportions import fisher_exact, mcnemar, newcombe, wilson
 
 rates = st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 levels = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99])
