@@ -35,7 +35,7 @@ def local_ray():
 def test_tables_and_links_are_those_of_one_process():
     pairs = mixture()
     crew = RayCrew(Shard, 2)
-    corpus = ShardedCorpus(crew, blocks_of(pairs))
+    corpus = ShardedCorpus(crew, lambda: blocks_of(pairs))
     made = align_sharded(corpus, iterations=3, keep=True)
     alone = align(whole(pairs), iterations=3)
     assert b"".join(made.lines) == bytes(pharaoh(alone.alignment))
