@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from attnlab.cluster.connection import ONE_THREAD, ClusterError, Need, check_room, connect, look_everywhere
 
@@ -187,6 +187,12 @@ class RayCrew:
     def close(self) -> None:
         """Let the workers go."""
         self.keep(0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _get(self, references: list[Any]) -> list[Any]:
         failure = self.ray.exceptions

@@ -7,6 +7,7 @@ for this, the work is minutes long, and the same sums in the same order give the
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -261,11 +262,13 @@ def align_sharded(
     return ShardedAlignment(corpus, sum(links for _, links in made), models, [lines for lines, _ in made])
 
 
+@contextmanager
 def on_ray(
     files: Sequence[tuple[Path, Path]] | Sequence[Path],
     rules: Sequence[Conventions | None] = (None, None),
     address: str | None = None,
     workers: int | None = None,
-) -> ShardedCorpus:
+) -> Iterator[ShardedCorpus]:
     """The sentence pairs of these files, on so many workers of a cluster (None: as there is room for)."""
-    return ShardedCorpus(RayCrew(Shard, workers, address), lambda: blocks(files, rules))
+    with RayCrew(Shard, workers, address) as crew:
+        yield ShardedCorpus(crew, lambda: blocks(files, rules))
