@@ -132,7 +132,7 @@ def spread(files: list[tuple[Path, Path]], workers: int, iterations: int) -> Spr
     """Forward, with NULL, over so many workers of a local Ray."""
     crew = RayCrew(Shard, workers)
     idle = crew.ask("memory")
-    corpus = ShardedCorpus(crew, blocks(files))
+    corpus = ShardedCorpus(crew, lambda: blocks(files))
     before, started = crew.ask("spent"), time.perf_counter()
     how = {"iterations": iterations, "null": True, "tolerance": None, "keep": False, "watch": None}
     history, _ = corpus.train("forward", **how)

@@ -1,15 +1,12 @@
-"""On a real Ray of two workers: tables, forecasts, subsamples and commands give what one process gives."""
+"""On a real Ray of two workers: tables and forecasts are those of one process."""
 
-import json
 from dataclasses import asdict
 
 import pyarrow as pa
 import pytest
 from tests.cluster.test_tables import assert_same_entries, blocks_of, entries, mixture, plain, whole
 from tests.runs.test_ray_engine import patiently
-from typer.testing import CliRunner
 
-from attnlab.cli.main import app
 from attnlab.cluster.connection import ClusterError
 from attnlab.cluster.crew import RayCrew
 from attnlab.cluster.gains import ReadByCrew
@@ -35,7 +32,7 @@ def local_ray():
 def test_tables_and_links_are_those_of_one_process():
     pairs = mixture()
     crew = RayCrew(Shard, 2)
-    corpus = ShardedCorpus(crew, blocks_of(pairs))
+    corpus = ShardedCorpus(crew, lambda: blocks_of(pairs))
     made = align_sharded(corpus, iterations=3, keep=True)
     alone = align(whole(pairs), iterations=3)
     assert b"".join(made.lines) == bytes(pharaoh(alone.alignment))
@@ -64,41 +61,3 @@ def test_a_worker_that_dies_is_said_in_a_sentence():
 def test_more_workers_than_there_is_room_for_are_refused():
     with pytest.raises(ClusterError, match="5 workers are asked for, and the cluster has room for 2"):
         RayCrew(Shard, 5)
-
-
-def run(*words):
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
-
-
-def test_commands_give_the_same_on_ray(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    pairs = mixture(120)
-    for number in range(2):
-        some = pairs[60 * number : 60 * number + 60]
-        for side, name in ((0, "de"), (1, "en")):
-            (tmp_path / f"part-{number}.{name}").write_text("".join(" ".join(pair[side]) + "\n" for pair in some))
-    texts = ["--source", "part-*.de", "--target", "part-*.en", "--json"]
-    ours, here = (run("align", *texts, "--out", "a.txt", *engine) for engine in (["--engine", "ray"], []))
-    assert ours.pop("workers") == 2
-    assert ours.pop("models").keys() == here.pop("models").keys()
-    assert ours == here
-    ours, here = (run("forecast", *texts, *engine) for engine in (["--engine", "ray"], []))
-    assert ours["gain"] == pytest.approx(here["gain"], abs=1e-9)
-    assert ours["verdict"] == here["verdict"]
-
-
-def test_seeds_and_subsamples_on_ray(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    lines = [f"{'good' if k % 2 else 'bad'} film {k % 7} plot{k % 3},{k % 2}" for k in range(100)]
-    (tmp_path / "a.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
-    far = ["--engine", "ray"]
-    ours, here = (
-        run("train", "a.csv", "--seeds", 2, "--steps", 10, "--store", name, "--json", *engine)
-        for name, engine in (("far", far), ("near", []))
-    )
-    assert ours == here
-    assert len(ours["runs"]) == 2
-    ours, here = (run("samples", "a.csv", "--size", 40, "--repeats", 2, "--json", *engine) for engine in (far, []))
-    assert ours == here

@@ -44,7 +44,7 @@ def whole(pairs):
 
 
 def spread(pairs, workers):
-    return ShardedCorpus(HereCrew(Shard, workers), blocks_of(pairs))
+    return ShardedCorpus(HereCrew(Shard, workers), lambda: blocks_of(pairs))
 
 
 def entries(table):

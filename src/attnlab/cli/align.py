@@ -101,12 +101,13 @@ def align(
     if engine == "ray":
         if lexicon is not None or (gold is not None and gold_source is None):
             raise UsageError("--engine ray takes no --table, and a --gold only with --gold-source and --gold-target.")
-        beyond = _Beyond(texts, rules, address, workers)
         gold_text = (
             None if gold is None else _read([rule.keeping_positions() for rule in rules], gold_source, gold_target)
         )
         how = {"direction": direction, "iterations": iterations, "null": null, "tolerance": tolerance}
-        report, lines = beyond.align(how, list(zip(table_out or [], forms, strict=True)), gold_text, links)
+        tables = list(zip(table_out or [], forms, strict=True))
+        changing = [rule if any(vars(rule).values()) else None for rule in rules]
+        report, lines = _align_beyond((texts, changing, address, workers), how, tables, gold_text, links)
         _write(lines, out, report, as_json)
         return
     pairs = _read_many(rules, texts)
@@ -175,23 +176,19 @@ def _read_many(rules: "list[Conventions]", texts: "list[tuple[Path, Path]] | lis
     return read_many(texts, [rule if any(vars(rule).values()) else None for rule in rules])
 
 
-class _Beyond:
-    """The text spread over the workers of a cluster."""
+def _align_beyond(
+    where: Any, how: dict[str, Any], tables: "list[tuple[Path, str]]", gold_pairs: "SentencePairs | None", links: Any
+) -> "tuple[dict[str, Any], list[bytes]]":
+    """The report and the lines of links, made by the workers of a cluster; the tables are written part by part.
 
-    def __init__(self, texts: Any, rules: "list[Conventions]", address: str | None, workers: int | None) -> None:
-        from attnlab.cluster.sharded import on_ray
+    ``where``: what `attnlab.cluster.sharded.on_ray` takes.
+    """
+    from attnlab.cluster.sharded import align_sharded, on_ray
+    from attnlab.theory.lexicon import write_parts
 
-        self.corpus = on_ray(texts, [rule if any(vars(rule).values()) else None for rule in rules], address, workers)
-
-    def align(
-        self, how: dict[str, Any], tables: "list[tuple[Path, str]]", gold_pairs: "SentencePairs | None", links: Any
-    ) -> "tuple[dict[str, Any], list[bytes]]":
-        """The report and the lines of links; the tables are written, part by part."""
-        from attnlab.cluster.sharded import align_sharded
-        from attnlab.theory.lexicon import write_parts
-
-        corpus, null = self.corpus, bool(how["null"])
-        with _progress(how["iterations"] * (1 if how["direction"] in ("forward", "reverse") else 2)) as watch:
+    null, directions = bool(how["null"]), 1 if how["direction"] in ("forward", "reverse") else 2
+    with on_ray(*where) as corpus:
+        with _progress(how["iterations"] * directions) as watch:
             made = align_sharded(corpus, **how, keep=bool(tables) or gold_pairs is not None, watch=watch)
         names = list(made.models)
         for path, form in tables:
@@ -199,19 +196,20 @@ class _Beyond:
         scored = None
         if gold_pairs is not None:
             scored = _scored(corpus.known(gold_pairs, names, null), gold_pairs, links)
-        models = {name: {"log_likelihoods": values, "converged": done} for name, (values, done) in made.models.items()}
-        report = {
-            "pairs": corpus.pairs,
-            "empty_pairs": corpus.empty,
-            "source_words": len(corpus.source.words),
-            "target_words": len(corpus.target.words),
-            "direction": how["direction"],
-            "links": made.links,
-            "models": models,
-            "gold": scored,
-            "workers": corpus.crew.size,
-        }
-        return report, made.lines
+        workers = corpus.crew.size
+    models = {name: {"log_likelihoods": values, "converged": done} for name, (values, done) in made.models.items()}
+    report = {
+        "pairs": corpus.pairs,
+        "empty_pairs": corpus.empty,
+        "source_words": len(corpus.source.words),
+        "target_words": len(corpus.target.words),
+        "direction": how["direction"],
+        "links": made.links,
+        "models": models,
+        "gold": scored,
+        "workers": workers,
+    }
+    return report, made.lines
 
 
 def _read(rules: "list[Conventions]", *files: Path | None) -> "SentencePairs":

@@ -74,8 +74,7 @@ def forecast(
         read = [file, *(path for one in sides for path in one)]
         check_outputs([out / name for name in ("forecast.html", "forecast.json")], read)
     check_engine(engine, address)
-    reader = _reader(address, workers) if engine == "ray" else None
-    with progress() as watch:
+    with _reader(engine, address, workers) as reader, progress() as watch:
         if file is not None:
             from attnlab.data.texts import read_texts
 
@@ -114,13 +113,18 @@ def forecast(
         say(str(path))
 
 
-def _reader(address: str | None, workers: int | None) -> "Reader":
-    """The workers of a cluster."""
+@contextmanager
+def _reader(engine: str, address: str | None, workers: int | None) -> "Iterator[Reader | None]":
+    """The workers of a cluster, or None: this process."""
+    if engine == "local":
+        yield None
+        return
     from attnlab.cluster.crew import RayCrew
     from attnlab.cluster.gains import ReadByCrew
     from attnlab.theory.gain_shards import GainShard
 
-    return ReadByCrew(RayCrew(GainShard, workers, address))
+    with RayCrew(GainShard, workers, address) as crew:
+        yield ReadByCrew(crew)
 
 
 def _named(file: Path, data: "LabelledTexts | SentencePairs", watch: "Watch", reader: "Reader | None") -> "Forecast":

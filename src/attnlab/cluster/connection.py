@@ -10,8 +10,9 @@ import platform
 import socket
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -96,6 +97,7 @@ def connect(address: str | None, cpus: float) -> Any:
             reason = str(error).strip().split("\n")[0][:300]
             where = "Ray could not be started here" if address is None else f"No Ray cluster answers at {address}"
             raise UsageError(f"{where} ({type(error).__name__}: {reason}).") from None
+    _complain_aside()
     return ray
 
 
@@ -207,6 +209,16 @@ def look_everywhere(ray: Any, store: str = "", token: str = "") -> bool:
         check_versions(seen)
         sees.append(bool(seen["sees"]))
     return bool(sees) and all(sees)
+
+
+@cache
+def _complain_aside() -> None:
+    """Ray prints that a worker died to standard output, where programs read what a command found: not there."""
+    with suppress(ImportError, AttributeError):  # it has no setting for this, and may do otherwise in another release
+        from ray._private import worker
+
+        plainly = worker.print_to_stdstream
+        worker.print_to_stdstream = lambda data, *rest, **named: plainly({**data, "is_err": True}, *rest, **named)
 
 
 @contextmanager

@@ -1,16 +1,31 @@
 """Workers that each hold a part of something, and exchange: on Ray, or within this process.
 
-A crew calls methods of its workers by name. What goes in and comes out is bytes, texts and numbers.
+A crew calls methods of its workers by name. What goes in and comes out is bytes, texts and numbers. Where a worker dies
+a call raises `WorkerDied`; whoever uses the crew then asks for another in its place, and gives that one its part again.
 """
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from contextlib import suppress
+from typing import Any, Protocol, Self
 
 from attnlab.cluster.connection import ONE_THREAD, ClusterError, Need, check_room, connect, look_everywhere
 
 IN_FLIGHT = 4
 """Calls of `Crew.call` that one worker may not have answered yet: so no text piles up on its way."""
+DEATHS = 5
+"""Workers that are replaced, before the work itself is taken for the cause."""
+LOOK_AGAIN = 10.0
+"""Seconds that a new worker may take to start, before the cluster's room is looked at again."""
+
+
+class WorkerDied(ClusterError):
+    """A worker is gone, and what it held with it."""
+
+
+class ClusterWarning(UserWarning):
+    """Something of the cluster was lost, and work goes on."""
 
 
 class Crew(Protocol):
@@ -23,7 +38,7 @@ class Crew(Protocol):
         ...
 
     def answers(self) -> list[Any]:
-        """What all calls of `call` since the last time answered."""
+        """What all calls of `call` since the last time answered; those of one worker in their order."""
         ...
 
     def ask(self, method: str, *values: Any, each: Sequence[Sequence[Any]] | None = None) -> list[Any]:
@@ -36,6 +51,12 @@ class Crew(Protocol):
 
     def keep(self, first: int) -> None:
         """Go on with the first workers alone."""
+        ...
+
+    def replace(self) -> list[int]:
+        """Put new workers, which hold nothing, in the places of those that died; their numbers. What had been called
+        and not answered is forgotten.
+        """
         ...
 
 
@@ -65,23 +86,35 @@ class HereCrew:
     def keep(self, first: int) -> None:
         self.workers, self.size = self.workers[:first], first
 
+    def replace(self) -> list[int]:
+        self._answers = []
+        return []
+
 
 class RayCrew:
     """Workers on a cluster, each an actor; what they exchange goes from one to the other, not through this process."""
 
     def __init__(self, kind: type, size: int | None, address: str | None = None, need: Need | None = None) -> None:
-        need = need or Need()
-        self.ray = connect(address, (size or os.cpu_count() or 1) * need.cpus)
-        room = check_room(self.ray, need)
+        self.need = need or Need()
+        self.ray = connect(address, (size or os.cpu_count() or 1) * self.need.cpus)
+        room = check_room(self.ray, self.need)
         size = size or room
         if size > room:
             raise ClusterError(f"{size} workers are asked for, and the cluster has room for {room}; ask for fewer.")
         look_everywhere(self.ray)
-        remote = self.ray.remote(kind)
-        how = {"num_cpus": need.cpus, "num_gpus": need.gpus, "runtime_env": ONE_THREAD, "scheduling_strategy": "SPREAD"}
-        self.size = size
-        self.workers = [remote.options(**how).remote(number) for number in range(size)]
-        self._pending: list[list[Any]] = [[] for _ in range(size)]
+        self.kind = self.ray.remote(kind)
+        self.size, self.deaths = size, 0
+        self.workers = [self._start(number) for number in range(size)]
+        self._forget()
+
+    def _start(self, number: int, crowded: bool = False) -> Any:
+        """A new worker. ``crowded``: it reserves nothing, and shares the processors of others."""
+        cpus, gpus = (0, 0) if crowded else (self.need.cpus, self.need.gpus)
+        how = {"num_cpus": cpus, "num_gpus": gpus, "runtime_env": ONE_THREAD, "scheduling_strategy": "SPREAD"}
+        return self.kind.options(**how).remote(number)
+
+    def _forget(self) -> None:
+        self._pending: list[list[Any]] = [[] for _ in range(self.size)]
         self._answers: list[Any] = []
 
     def call(self, worker: int, method: str, *values: Any) -> None:
@@ -115,19 +148,70 @@ class RayCrew:
             self.ray.kill(worker)
         self.workers, self.size, self._pending = self.workers[:first], first, self._pending[:first]
 
+    def replace(self) -> list[int]:
+        self._forget()
+        dead = [number for number, worker in enumerate(self.workers) if not self._answers_to_name(worker)]
+        self.deaths += max(1, len(dead))
+        if self.deaths > DEATHS:
+            raise ClusterError(
+                f"{self.deaths} workers died. If they had too little memory, call again with more for each, or with "
+                "more workers."
+            )
+        for number in dead:
+            sentence = f"Worker {number + 1} of {self.size} died; another takes its place and its part is done again."
+            warnings.warn(sentence, ClusterWarning, stacklevel=2)
+            self.workers[number] = self._place(number)
+        return dead
+
+    def _answers_to_name(self, worker: Any) -> bool:
+        """Whether a worker is there, once it has done what it had been called for."""
+        try:
+            self.ray.get(worker.__ray_ready__.remote())
+        except self.ray.exceptions.RayError:
+            with suppress(Exception):  # one that cannot be reached, but lives, must not go on
+                self.ray.kill(worker)
+            return False
+        return True
+
+    def _place(self, number: int) -> Any:
+        """A new worker, started. A node that is gone may have left too little room: then it is among the others."""
+        if check_room(self.ray, self.need) >= self.size:
+            worker = self._start(number)
+            ready = [worker.__ray_ready__.remote()]
+            while check_room(self.ray, self.need) >= self.size:  # a node's death may be noticed after its workers'
+                if self.ray.wait(ready, timeout=LOOK_AGAIN)[0]:
+                    return worker
+            self.ray.kill(worker)
+        return self._start(number, crowded=True)
+
     def close(self) -> None:
         """Let the workers go."""
         self.keep(0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _get(self, references: list[Any]) -> list[Any]:
         failure = self.ray.exceptions
         try:
             return list(self.ray.get(references))
         except failure.RayTaskError as error:
-            reason = str(error.cause or error).strip().split("\n")[-1][:300]
+            cause: Any = error
+            while isinstance(cause, failure.RayTaskError) and cause.cause is not None:
+                cause = cause.cause  # what it was to be given may have been lost with another worker
+            if isinstance(cause, failure.RayError) and type(cause) not in (failure.RayError, failure.RayTaskError):
+                raise _died(cause) from None
+            reason = str(cause).strip().split("\n")[-1][:300]
             raise ClusterError(f"A worker failed ({reason}).") from None
         except failure.RayError as error:
-            raise ClusterError(
-                f"A worker died ({type(error).__name__}); its part is lost with it. Call again, with more memory for "
-                "each worker or more workers if it had too little."
-            ) from None
+            raise _died(error) from None
+
+
+def _died(error: Exception) -> WorkerDied:
+    return WorkerDied(
+        f"A worker died ({type(error).__name__}); its part is lost with it. Call again, with more memory for each "
+        "worker or more workers if it had too little."
+    )

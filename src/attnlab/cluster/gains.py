@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from attnlab.cluster.crew import Crew
+from attnlab.cluster.crew import Crew, WorkerDied
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.theory.gain import MOST_CELLS, Read, Watch
 from attnlab.theory.gain_shards import ROWS
@@ -20,11 +20,20 @@ class ReadByCrew:
         self.crew, self.most_cells = crew, MOST_CELLS * crew.size
 
     def read(self, pairs: SentencePairs, bounds: list[int], watch: Watch) -> Read:
+        """Where a worker dies, all is read again: that takes no longer than the first time."""
         crew = self.crew
         cells = np.cumsum(np.diff(pairs.source_offsets) * np.diff(pairs.target_offsets))
         shares = [round(cells[-1] * number / crew.size) for number in range(1, crew.size)]
         cuts = np.unique([0, *np.searchsorted(cells, shares, side="right").tolist(), len(pairs)]).tolist()
         crew.keep(len(cuts) - 1)
+        while True:
+            try:
+                return self._read(pairs, bounds, cuts, watch)
+            except WorkerDied:
+                crew.replace()
+
+    def _read(self, pairs: SentencePairs, bounds: list[int], cuts: list[int], watch: Watch) -> Read:
+        crew = self.crew
         sizes = json.dumps([len(pairs.source_words), len(pairs.target_words)])
         for worker in range(crew.size):
             low, high = cuts[worker], cuts[worker + 1]

@@ -1,22 +1,27 @@
 """Word alignment of a corpus that is spread over workers: see `attnlab.theory.shards`. The driver holds the words,
 and of the table no more than a part at a time.
+
+Where a worker dies its sentences are read again by another, and all begin again what they had done: nothing is copied
+for this, the work is minutes long, and the same sums in the same order give the same table.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from attnlab.cluster.crew import Crew, RayCrew
+from attnlab.cluster.crew import Crew, RayCrew, WorkerDied
 from attnlab.data.conventions import Conventions
 from attnlab.data.many_files import Block, blocks
 from attnlab.data.sentence_pairs import SentencePairs
 from attnlab.errors import UsageError
+from attnlab.files import sha256
 from attnlab.theory.aligner import Watch
 from attnlab.theory.counts import NULL, CountTable, translated
 from attnlab.theory.ibm1 import check_training
@@ -26,6 +31,7 @@ from attnlab.theory.symmetrise import check_direction
 
 PARTS = 4
 """Parts for each worker in which a table comes to the driver, to be written."""
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -60,22 +66,22 @@ class _Words:
 
 
 class ShardedCorpus:
-    """Sentence pairs that the workers of ``crew`` (`attnlab.theory.shards.Shard`) hold between them."""
+    """Sentence pairs that the workers of ``crew`` (`attnlab.theory.shards.Shard`) hold between them.
 
-    def __init__(self, crew: Crew, blocks: Iterable[Block]) -> None:
-        self.crew = crew
-        reached = 0
-        for block in blocks:
-            # Consecutive lines stay together: parts of a corpus that have words of their own then have one owner.
-            reached = max(reached, min(int(block.place * crew.size), crew.size - 1))
-            crew.call(reached, "add", block.source, block.target, block.where, block.first)
-        if wrong := [sentence for sentence in crew.answers() if sentence]:
-            raise UsageError(wrong[0])
-        parts = crew.ask("words")
+    ``blocks``: gives all of them, each time it is called: a worker that takes a dead one's place needs its part again.
+    """
+
+    def __init__(self, crew: Crew, blocks: Callable[[], Iterable[Block]]) -> None:
+        self.crew, self.blocks, self.shares = crew, blocks, crew.size
+        self._past: list[Callable[[], object]] = []  # what was done in the workers, in order
+        self._empty = set(range(crew.size))  # workers that have no sentences yet
+        self._digests: dict[int, str] = {}
+        parts = self._safely(self._fill)
         filled = [number for number, part in enumerate(parts) if part[0]]  # some have words, some empty lines alone
         if not filled:
             raise UsageError("There is no sentence pair with words on both sides.")
-        parts = parts[: reached + 1]
+        while parts[-1][4] == 0:  # so many workers were not needed
+            parts.pop()
         crew.keep(len(parts))
         self.source, self.target = (_Words.of([part[at : at + 2] for part in parts]) for at in (0, 2))
         before = np.cumsum([0, *(part[4] for part in parts)])
@@ -86,6 +92,55 @@ class ShardedCorpus:
             for number in np.frombuffer(part[5], np.int64)
         ]
         self.first = filled[0]
+
+    # --- workers that die
+
+    def _safely(self, work: Callable[[], Made]) -> Made:
+        """What ``work`` gives. Where a worker dies meanwhile, all that was done is done again, and then ``work``."""
+        died = False
+        while True:
+            try:
+                if died:
+                    self._empty.update(self.crew.replace())
+                    if self._digests:  # else this is the first time, and is done again as it is
+                        self._fill()
+                    for done in self._past:
+                        done()
+                return work()
+            except WorkerDied:
+                died = True
+
+    def _lasting(self, work: Callable[[], Made]) -> Made:
+        """The same for ``work`` that leaves something in the workers."""
+        made = self._safely(work)
+        self._past.append(work)
+        return made
+
+    def _fill(self) -> list[tuple[Any, ...]]:
+        """Give the workers that have none their sentences; what each of them says of its words."""
+        crew, wanted, reached = self.crew, sorted(self._empty), 0
+        for number in wanted:
+            crew.call(number, "clear")
+        for block in self.blocks() if wanted else ():
+            # Consecutive lines stay together: parts of a corpus that have words of their own then have one owner.
+            reached = max(reached, min(int(block.place * self.shares), self.shares - 1))
+            if reached > wanted[-1]:
+                break
+            if reached in self._empty:
+                crew.call(reached, "add", block.source, block.target, block.where, block.first)
+        if wrong := [sentence for sentence in crew.answers() if sentence]:
+            raise UsageError(wrong[0])
+        for number in wanted:
+            crew.call(number, "words")
+        parts: list[tuple[Any, ...]] = crew.answers()
+        for number, part in zip(wanted, parts, strict=True):
+            digest = sha256(b" ".join(one if isinstance(one, bytes) else b"%d" % one for one in part))
+            if self._digests.setdefault(number, digest) != digest:
+                raise UsageError("The sentences have changed since they were first read; call again.")
+        self._empty.clear()
+        return parts
+
+    # --- training
 
     def begin(self, direction: str, null: bool) -> float:
         """Count in all workers; how many output tokens there are."""
@@ -105,27 +160,41 @@ class ShardedCorpus:
         self, direction: str, *, iterations: int, null: bool, tolerance: float | None, keep: bool, watch: Watch | None
     ) -> tuple[tuple[float, ...], bool]:
         """IBM Model 1 in one direction: the log-likelihoods, and whether the tolerance ended it."""
-        crew = self.crew
-        tokens = self.begin(direction, null)
+        crew, said = self.crew, 0
         outputs = self.target if direction == "forward" else self.source
-        history, converged = [-tokens * math.log(len(outputs.words))], False
-        while len(history) <= iterations and not converged:
-            crew.exchange("sums_out", "sums_in")
-            crew.exchange("values_out", "values_in")
-            history.append(math.fsum(crew.ask("read", int(len(history) == iterations))))
-            if watch:
-                watch(direction, len(history) - 1, history[-1])
-            converged = tolerance is not None and history[-1] - history[-2] <= tolerance * abs(history[-2])
-        crew.ask("end", int(keep))
-        return tuple(history), converged
+
+        def work() -> tuple[tuple[float, ...], bool]:
+            nonlocal said
+            tokens = self.begin(direction, null)
+            history, converged = [-tokens * math.log(len(outputs.words))], False
+            while len(history) <= iterations and not converged:
+                crew.exchange("sums_out", "sums_in")
+                crew.exchange("values_out", "values_in")
+                history.append(math.fsum(crew.ask("read", int(len(history) == iterations))))
+                if watch and len(history) - 1 > said:  # an iteration that is done again is not said again
+                    said = len(history) - 1
+                    watch(direction, said, history[-1])
+                converged = tolerance is not None and history[-1] - history[-2] <= tolerance * abs(history[-2])
+            crew.ask("end", int(keep))
+            return tuple(history), converged
+
+        return self._lasting(work)
 
     def count(self, direction: str = "forward", null: bool = False) -> None:
         """Make the count table C, each worker the rows of its own words."""
-        self.begin(direction, null)
-        self.crew.exchange("sums_out", "gather")
-        self.crew.ask("end", 1, 1)
 
-    # --- tables
+        def work() -> None:
+            self.begin(direction, null)
+            self.crew.exchange("sums_out", "gather")
+            self.crew.ask("end", 1, 1)
+
+        self._lasting(work)
+
+    # --- results
+
+    def lines(self, direction: str) -> list[tuple[bytes, int]]:
+        """Of each worker the links of its sentences, and how many there are."""
+        return self._safely(lambda: self.crew.ask("lines", direction))
 
     def parts(self, directions: Sequence[str], null: bool) -> Iterator[pa.Table]:
         """All rows, in the order of a lexical table's file, some source words at a time."""
@@ -138,7 +207,7 @@ class ShardedCorpus:
 
     def _rows(self, directions: Sequence[str], low: int, high: int) -> dict[str, list[tuple[bytes, bytes, bytes]]]:
         """Of each direction the rows that there are of these source words; none at all if there are none."""
-        made = {name: self.crew.ask("rows", name, low, high) for name in directions}
+        made = self._safely(lambda: {name: self.crew.ask("rows", name, low, high) for name in directions})
         return made if any(part[0] for parts in made.values() for part in parts) else {}
 
     def known(self, pairs: SentencePairs, directions: Sequence[str], null: bool) -> Lexicon:
@@ -146,11 +215,9 @@ class ShardedCorpus:
         sides = []
         for own, all_words in ((pairs.source_words, self.source.words), (pairs.target_words, self.target.words)):
             ids = translated(own, all_words)
-            sides.append(np.sort(np.append(ids[ids >= 0], len(all_words))))  # NULL is after the words
-        parts = {}
-        for name in directions:
-            inputs, outputs = sides if name == "forward" else sides[::-1]
-            parts[name] = self.crew.ask("rows_of", name, inputs.tobytes(), outputs.tobytes())
+            sides.append(np.sort(np.append(ids[ids >= 0], len(all_words))).tobytes())  # NULL is after the words
+        wanted = {name: sides if name == "forward" else sides[::-1] for name in directions}
+        parts = self._safely(lambda: {name: self.crew.ask("rows_of", name, *ids) for name, ids in wanted.items()})
         return self._lexicon(parts, null)
 
     def _lexicon(self, parts: dict[str, list[tuple[bytes, bytes, bytes]]], null: bool) -> Lexicon:
@@ -191,15 +258,17 @@ def align_sharded(
     names = [chosen] if chosen in ("forward", "reverse") else ["forward", "reverse"]
     how: dict[str, Any] = {"iterations": iterations, "null": null, "tolerance": tolerance, "keep": keep, "watch": watch}
     models = {name: corpus.train(name, **how) for name in names}
-    made = corpus.crew.ask("lines", chosen)
+    made = corpus.lines(chosen)
     return ShardedAlignment(corpus, sum(links for _, links in made), models, [lines for lines, _ in made])
 
 
+@contextmanager
 def on_ray(
     files: Sequence[tuple[Path, Path]] | Sequence[Path],
     rules: Sequence[Conventions | None] = (None, None),
     address: str | None = None,
     workers: int | None = None,
-) -> ShardedCorpus:
+) -> Iterator[ShardedCorpus]:
     """The sentence pairs of these files, on so many workers of a cluster (None: as there is room for)."""
-    return ShardedCorpus(RayCrew(Shard, workers, address), blocks(files, rules))
+    with RayCrew(Shard, workers, address) as crew:
+        yield ShardedCorpus(crew, lambda: blocks(files, rules))

@@ -28,12 +28,17 @@ class Shard:
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.clear()
+
+    # --- the sentences
+
+    def clear(self) -> None:
+        """Let go of everything."""
         self.sides = _Growing(), _Growing()
         self.pairs: SentencePairs | None = None
         self.positions: dict[str, NDArray[np.int32]] = {}
         self.tables: dict[str, tuple[Ids, Ids, Floats]] = {}
-
-    # --- the sentences
+        self._drop()
 
     def add(self, source: bytes, target: bytes, where: str, first: int) -> str:
         """More sentences, as lines; ``where`` and at which line they begin there. What is wrong with them, or nothing.
@@ -72,6 +77,8 @@ class Shard:
         the NULL word, -1 if there is none. How many output tokens there are.
         """
         assert self.pairs is not None
+        self._drop()  # where all begins again after another worker died
+        self.tables.pop(direction, None)
         pairs = self.pairs if direction == "forward" else self.pairs.swapped()
         self.direction, self.null = direction, null >= 0
         self.training = Training(Links(pairs, null=self.null))
@@ -178,7 +185,12 @@ class Shard:
             ]
             kept = np.concatenate([values[owned], values[count:]])
             self.tables[self.direction] = ids[0].astype(np.int32), ids[1].astype(np.int32), kept
-        del self.training, self.sent, self.received
+        self._drop()
+
+    def _drop(self) -> None:
+        """Let go of what a training needs."""
+        for name in ("training", "sent", "received"):
+            self.__dict__.pop(name, None)
 
     def _keys(self, places: Ints, rows: Ints) -> Ints:
         """One number for the words of each entry at ``places``, those of ``rows``, by all workers' numbers."""
