@@ -112,15 +112,15 @@ def address(part: Any, place: str = "") -> str | None:
 
 
 def _titled(layers: list[Any]) -> None:
-    """Give layers without a word on an axis the title of those that have one, where empty titles would leave commas."""
+    """Give layers without a word on an axis the title of one that has it: else both would stand there, with a comma."""
     parts = [
         layer["encoding"] for layer in layers if isinstance(layer, dict) and isinstance(layer.get("encoding"), dict)
     ]
     for channel in ("x", "y"):
-        named = [one for part in parts if isinstance(one := part.get(channel), dict) and "title" in one]
-        said = [one["title"] for one in named if one["title"]]
-        for one in named:
-            if one["title"] == "" and said:
+        drawn = [one for part in parts if isinstance(one := part.get(channel), dict)]
+        said = [one["title"] for one in drawn if isinstance(one.get("title"), str) and one["title"]]
+        for one in drawn:
+            if not one.get("title", "") and one.get("title", "") is not None and said:
                 one["title"] = said[0]
 
 

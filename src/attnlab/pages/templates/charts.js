@@ -290,14 +290,14 @@ const attnlabCharts = (() => {
 
   /** With names beside their lines, or with a legend where there is no room for them. */
   async function render(node, original, width, most) {
-    const { field, why } = attnlabLabels.wanted(original, views);
+    const { field, why, unnamed } = attnlabLabels.wanted(original, views);
     let reason = why;
     if (field) {
       await fit(node, original, width, most, (spec) => attnlabLabels.withoutLegend(spec, field, views));
-      reason = attnlabLabels.place(node, field);
+      reason = unnamed ? "" : attnlabLabels.place(node, field);
     }
     if (!field || reason) await fit(node, original, width, most, () => {});
-    node.dataset.names = reason ? "legend" : field ? "direct" : "none";
+    node.dataset.names = reason ? "legend" : field && !unnamed ? "direct" : "none";
     node.dataset.why = reason;
   }
 

@@ -20,6 +20,7 @@ const attnlabLabels = (() => {
     if (!found.size) return { why: "" };
     if (found.size > 1) return { why: "colours and shapes mean different things" };
     const [[field, names]] = found;
+    if (field === "seed") return { field, why: "", unnamed: true }; // which seed it is says its tooltip
     if (titled.length) return { why: "the names are numbers that need a title" };
     if (names.size > MOST) return { why: `${names.size} names` };
     return { field, why: "" };

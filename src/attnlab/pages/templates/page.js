@@ -119,7 +119,8 @@ window.attnlab = (() => {
   function findWords() {
     const meanings = WORDS;
     const names = Object.keys(meanings).sort((a, b) => b.length - a.length);
-    const pattern = new RegExp(`(?<![\\w-])(${names.join("|")})(?![\\w])`, "g");
+    const escaped = names.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    const pattern = new RegExp(`(?<![\\w-])(${escaped.join("|")})(?![\\w])`, "g");
     for (const block of all("main p, main figcaption, main td, main th, main li, main summary")) {
       if (block.closest(".glossary")) continue;
       const seen = new Set(), walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT), texts = [];
