@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.lab.paper_figure import page_words
+from attnlab.lab.page_words import page_words
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -46,7 +46,7 @@ def test_the_evaluation_that_texts_are_compared_with_is_left_out():
 def test_locality_has_the_colours_of_the_paper_s_figure_on_its_page(name):
     scale = figure("locality/paper", name)["spec"]["encoding"]["color"]["scale"]
     ours = dict(zip(scale["domain"], scale["range"], strict=True))
-    theirs = {series.label: series.colour for series in page_words("locality").figure.series}
+    theirs = {series.label: series.colour for series in page_words("locality").paper[0].series}
     same = {"keyword": "at the keyword", "mean of all": "mean of all positions"}
     assert {same.get(label, label): colour for label, colour in theirs.items()} == ours
 

@@ -13,7 +13,7 @@ from attnlab.errors import UsageError
 from attnlab.experiments.bitexts.corpora import ROWS as PAIR_ROWS
 from attnlab.experiments.texts.corpora import ROWS, TextExperiment
 from attnlab.lab.claims import Finding, Part
-from attnlab.lab.paper_figure import page_words
+from attnlab.lab.page_words import page_words
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.result import write_table
 from attnlab.lab.written import shown, strongest
@@ -67,9 +67,9 @@ def test_rows_count_at_their_strongest_preset_in_the_papers_order(tmp_path):
         ("sms", "paper"),
     ]
     page = page_of(tmp_path, shown=("more", "not there"))
-    for text in ("imdb (quick)", "sst (reduced)", "sms (paper)", "a title", "a lead", "title of sst"):
+    for text in ("IMDB (quick)", "SST (reduced)", "SMS (paper)", "a title", "a lead", "title of sst"):
         assert text in page
-    assert "sst (quick)" not in page
+    assert "SST (quick)" not in page
     assert page.count("<td>0.123</td>") == 3, "the main table has a line for each corpus"
     assert page.count('data-chart="chart-') == 3
 
@@ -90,7 +90,7 @@ def test_the_answer_is_given_once_all_corpora_have_more_than_quick_runs(tmp_path
 @pytest.mark.parametrize("name", [name for name, one in EXPERIMENTS.items() if one.rows and (RESULTS / name).is_dir()])
 def test_every_figure_of_the_committed_rows_has_its_caption(name):
     results = strongest(RESULTS / name, EXPERIMENTS[name].rows)
-    assert {result.row for result in results} >= set(ROWS)
+    assert {result.row for result in results} >= set(ROWS) or not set(ROWS) <= set(EXPERIMENTS[name].rows)
     of_pairs = {"attention"} if {result.row for result in results}.isdisjoint(PAIR_ROWS) else set()
     figures = {figure for result in results for figure in result.document["figures"]}
     assert figures == set(page_words(name).captions) - of_pairs
@@ -112,7 +112,7 @@ def test_columns_of_the_main_table_can_be_chosen_and_named(tmp_path):
     put(tmp_path, "quick", "sst")
     page = page_of(tmp_path, columns={"steps": "updates", "never there": "never there"})
     assert '<th scope="col">corpus</th><th scope="col">preset</th><th scope="col">updates</th></tr>' in page
-    assert "<td>sst</td><td>quick</td><td>2000</td></tr>" in page
+    assert "<td>SST</td><td>quick</td><td>2000</td></tr>" in page
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_claim_is_as_the_paper_says_where_it_is_so_on_all_its_corpora(tmp_path
         put(tmp_path, "quick", row, verdict=verdict)
     page = page_of(tmp_path)
     assert (
-        '<th scope="col">claim</th><th scope="col">over all</th><th scope="col">sst</th><th scope="col">sms</th>'
+        '<th scope="col">claim</th><th scope="col">over all</th><th scope="col">SST</th><th scope="col">SMS</th>'
         in page
     )
     assert f"<td>sms-unstable</td><td>{whole}</td><td>{each[0]}</td><td>{each[1]}</td>" in page
@@ -195,4 +195,4 @@ def test_a_figure_s_heading_names_its_corpus_once(tmp_path):
     chart = json.loads(path.read_text(encoding="utf-8"))
     chart["title"]["text"] = "sst: words"
     path.write_text(json.dumps(chart), encoding="utf-8")
-    assert "<h2>sst (quick): words</h2>" in page_of(tmp_path)
+    assert "<h2>SST (quick): words</h2>" in page_of(tmp_path)

@@ -15,10 +15,10 @@ import altair as alt
 import pytest
 
 from attnlab.errors import UsageError
-from attnlab.lab.claims import Finding, Part, claim
+from attnlab.lab.claims import Finding, Part, claim, load_claims
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.page import LONGEST_TABLE
-from attnlab.lab.paper_figure import page_words
+from attnlab.lab.page_words import page_words
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.result import write_table
 from attnlab.lab.written import strongest
@@ -26,6 +26,11 @@ from attnlab.lab.written import strongest
 HOSTILE = '</script><script>alert(1)</script> & "quotes" <b>'
 COPYING = EXPERIMENTS["copying"]
 RESULTS = Path(__file__).parents[2] / "results"
+
+
+def papers_claims(name):
+    """Claims of a text that an experiment decides."""
+    return [claim for claim in load_claims() if name in claim.experiments and claim.by != "ours"]
 
 
 def put(folder, preset="paper", *, text="it ran", verdict="holds", claim="copy-iid-learns", curves=()):
@@ -94,7 +99,7 @@ def test_it_tells_question_outcome_claims_figures_tables_and_command(tmp_path):
         "note: stronger",
         '<code id="command-',
         ">attnlab run copying --preset paper</code>",
-        "Seeds: networks 0, 1; 2 seconds",
+        "Seeds: 0, 1 (networks). It took 2 seconds of training.",
     ):
         assert text in page, text
     assert "weaker" not in page
@@ -139,6 +144,7 @@ def test_the_page_begins_with_verdicts_and_tells_settings_apart(tmp_path):
     assert "Of 9 parts 1 holds, 8 fail." in page
     assert "<p>40 of 60: all learned.</p>" in page
     assert "<p>40 of 80: half did. And so on.</p>" in page
+    assert "Figure 2 left" in page and "Slides: two ways" in page
     assert "<summary>9 parts with their numbers</summary>" in page
     wanted = ("what it ran shows", "What is claimed", "What came out, in numbers", "How each claim was decided")
     wanted += ("Tables", "How it was measured")
@@ -154,7 +160,7 @@ def test_an_experiment_of_ones_own_has_a_page_too(tmp_path):
     put(tmp_path, claim="my-claim")
     page = page_of(tmp_path, Own())
     assert '<span class="badge good">\u2713 holds</span> my-claim</li>' in page
-    assert "Source: my head. Run at paper." in page
+    assert "My head. Run in full (preset paper)." in page
     assert len(charts_of(page)) == 1, "there is no paper's figure to draw"
 
 
@@ -234,11 +240,13 @@ def test_every_experiment_has_question_answer_and_a_caption_for_each_figure(name
     assert words.question.endswith("?")
     results = strongest(RESULTS / name, EXPERIMENTS[name].rows or ("",))
     assert results
+    rows = EXPERIMENTS[name].rows
     for result in results:
-        answer = words.answer_for(result)
+        answer = words.answer_over([result], whole=True) if rows else words.answer_for(result)
         assert answer, "a number of the answer is not in the result"
         assert "{" not in answer
         assert set(result.document["figures"]) <= set(words.captions), result.name
+        assert all(figure.row in ("", *EXPERIMENTS[name].rows) for figure in words.paper)
 
 
 @pytest.mark.parametrize("name", COMMITTED)
@@ -375,11 +383,27 @@ def test_a_chart_that_would_fetch_something_makes_no_page(tmp_path, place):
         COPYING.report(tmp_path)
 
 
-@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if page_words(name).figure])
-def test_a_paper_s_figure_names_what_the_committed_table_has(name):
+def drawn_figures():
+    """Every figure of a paper that is drawn, with the result it is drawn from, as far as that is there."""
+    for name in COMMITTED:
+        for figure in page_words(name).paper:
+            for result in strongest(RESULTS / name, EXPERIMENTS[name].rows or ("",)):
+                if figure.series and figure.row == result.row:
+                    yield pytest.param(figure, result, id=f"{name}: {figure.name}")
+
+
+@pytest.mark.parametrize(("figure", "result"), list(drawn_figures()))
+def test_a_paper_s_figure_names_what_the_committed_table_has(figure, result):
     """A series whose setting was renamed would silently be left out of the figure."""
-    (result,) = strongest(RESULTS / name)
-    figure = page_words(name).figure
-    lines = result.lines(figure.table)
+    chart = json.loads(figure.chart(result).to_json())
+    rows = [row for one in chart["datasets"].values() for row in one]
     for series in figure.series:
-        assert any(all(line[column] == value for column, value in series.where.items()) for line in lines), series.label
+        assert any(row["series"] == series.label and "seed" in row for row in rows), series.label
+    readings = [row for row in rows if "seed" not in row]
+    assert len(readings) == sum(len(series.marks) for series in figure.series)
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if papers_claims(name)])
+def test_every_experiment_of_a_paper_s_claim_says_what_the_paper_shows(name):
+    assert page_words(name).paper
+    assert all(figure.shows.endswith(".") for figure in page_words(name).paper)

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from attnlab.lab.claims import Finding, Part, load_claims
-from attnlab.lab.paper_figure import PageWords, page_words
+from attnlab.lab.page_words import PageWords, filled, page_words
+from attnlab.lab.paper_figure import PaperFigure, Value
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.written import WrittenResult, strongest
 
@@ -51,3 +52,36 @@ def test_every_answer_names_numbers_that_a_result_has(name):
     answer = page_words(name).answer_for(written)
     assert answer
     assert "{" not in answer
+
+
+def test_answers_over_rows_say_a_sentence_for_each_that_was_run():
+    words = PageWords(answer="On the whole yes.", row_answer="On {corpus} {a_claim.effect:.0p} points.")
+    rows = [
+        WrittenResult(preset, row, Path(), result().document) for preset, row in (("paper", "sst"), ("quick", "sms"))
+    ]
+    assert words.answer_over(rows, whole=False) == "On SST 75 points."
+    assert words.answer_over(rows, whole=True) == "On the whole yes. On SST 75 points."
+
+
+def test_a_paper_s_numbers_stand_beside_ours():
+    values = (
+        Value(what="how often", theirs="always", ours="{a_claim.effect:.0%}"),
+        Value(what="b", theirs="1", ours="{no.effect}"),
+    )
+    figure = PaperFigure(name="Section 1", shows="Text.", values=values)
+    section = figure.section(result(), lambda pattern: filled(pattern, result()))
+    assert section.heading == "In the text: Section 1"
+    assert [tuple(row.values()) for row in section.table] == [
+        ("how often", "always", "75%"),
+        ("b", "1", "not measured"),
+    ]
+    assert figure.section(result()).table == []
+
+
+@pytest.mark.parametrize("preset", ["paper", "reduced"])
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if page_words(name).row_answer])
+def test_every_sentence_of_a_row_names_numbers_that_a_result_has(name, preset):
+    parts = tuple(Part(f"part {k}", "holds", 0.5, (0.25, 0.75), "seeds", f"Detail {k}.") for k in range(4))
+    claims = [claim.id for claim in load_claims() if name in claim.experiments]
+    document = {"claims": [Finding(id, parts).to_json() for id in claims]}
+    assert "SST" in page_words(name).answer_over([WrittenResult(preset, "sst", Path(), document)], whole=True)

@@ -66,10 +66,30 @@ def test_one_concept_has_one_colour_whatever_it_is_drawn_with(names):
     assert dict(zip(scale["domain"], scale["range"], strict=True)) == {name: CONCEPTS[name] for name in names}
 
 
-def test_other_names_keep_their_own_colours():
-    rows = [{"what": name, "seed": 0, "step": 1, "share": 1} for name in ("attention", "something else")]
+@pytest.mark.parametrize(
+    ("colours", "others"), [(("#111111", "#222222"), "#222222"), (("#0072b2", CONCEPTS["accuracy"]), "#d55e00")]
+)
+def test_other_names_keep_their_own_colours_unless_a_concept_has_it(colours, others):
+    rows = [{"what": name, "seed": 0, "step": 1, "share": 1} for name in ("accuracy", "variance explained")]
+    chart = seed_curves(rows, "share", "share", "a", column="seed", colour="what", colours=colours)
+    scale = prepare(chart).chart["spec"]["encoding"]["color"]["scale"]
+    assert dict(zip(scale["domain"], scale["range"], strict=True)) == {
+        "accuracy": CONCEPTS["accuracy"],
+        "variance explained": others,
+    }
+
+
+def test_an_empty_title_is_no_comma_before_another_layer_s():
+    base = alt.Chart(alt.InlineData(values=[{"y": 1}]))
+    layers = [base.mark_rule().encode(y=alt.Y("y:Q", title=title)) for title in ("", "how often")]
+    ready = prepare(alt.layer(*layers)).chart
+    assert [layer["encoding"]["y"]["title"] for layer in ready["layer"]] == ["how often", "how often"]
+
+
+def test_names_without_a_concept_are_left_alone():
+    rows = [{"what": name, "seed": 0, "step": 1, "share": 1} for name in ("mess", "solid")]
     chart = seed_curves(rows, "share", "share", "a", column="seed", colour="what", colours=("#111111", "#222222"))
-    assert prepare(chart).chart["spec"]["encoding"]["color"]["scale"]["range"] == ["#111111", "#222222"]
+    assert prepare(chart).chart["spec"]["encoding"]["color"]["scale"] == {"range": ["#111111", "#222222"]}
 
 
 @pytest.mark.parametrize("key", ["url", "href"])

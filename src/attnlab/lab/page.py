@@ -9,7 +9,8 @@ from attnlab.lab.claims import OUTCOMES, Finding, Outcome, Part, departing, diff
 from attnlab.lab.claims.words import ONE_RUN, earlier_rules
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.headings import headed
-from attnlab.lab.paper_figure import PageWords, page_words
+from attnlab.lab.page_words import PageWords, filled, page_words
+from attnlab.lab.wording import MANY, duration, itemised, origin, seeds_in_words, source_called, with_corpus
 from attnlab.lab.written import WrittenResult, chart_title, in_words, strongest
 from attnlab.pages.page import Badge, Page, Section, Top
 
@@ -34,18 +35,21 @@ def result_page(experiment: Experiment, folder: Path) -> Page:
     sections = [
         *claims_section(result.findings()),
         *experiment.extras(result),
-        *([words.figure.section(result)] if words.figure is not None else []),
+        *papers(result, words),
         *drawn[1:],
-        Section("What came out, in numbers", paragraphs(result)),
+        came_out(result),
         *_parts(result),
         *_tables(result),
         how_it_was_run(result),
     ]
-    lead = f"{words.question} Source: {experiment.source}. Run {result.name}{_left_out(result)}."
+    departs = departing(result.document["experiment"], result.preset, result.row)
     top = Top(
-        words.answer_for(result), tally_badges(badge_of(one) for one in result.findings()), next(iter(drawn), None)
+        words.answer_for(result),
+        tally_badges(badge_of(one) for one in result.findings()),
+        next(iter(drawn), None),
+        origin(experiment.source, result.preset, departs),
     )
-    return Page(experiment.title, lead.strip(), sections, top)
+    return Page(experiment.title, words.question, sections, top)
 
 
 # --- outcomes
@@ -82,10 +86,18 @@ def tally_badges(badges: Iterable[Badge]) -> list[Badge]:
     distinct = sorted(dict.fromkeys(listed), key=lambda one: order.index(one.kind))
     if len(listed) == 1:
         return listed
-    return [
-        Badge(f"{one.text[0]} {listed.count(one)} {one.text[2:]}" if listed.count(one) else one.text, one.kind)
-        for one in distinct
-    ]
+    return [counted(one, listed.count(one)) for one in distinct]
+
+
+def counted(badge: Badge, count: int) -> Badge:
+    """So many of them, in one badge.
+
+    >>> counted(Badge("\u2260 does not hold", "bad"), 2).text, counted(Badge("\u2260 differs", "bad"), 1).text
+    ('\u2260 2 do not hold', '\u2260 1 differs')
+    """
+    sign, said = badge.text.split(" ", 1)
+    several = {"differs": "differ", "holds": "hold", "weakly holds": "weakly hold", "does not hold": "do not hold"}
+    return Badge(f"{sign} {count} {several.get(said, said) if count > 1 else said}", badge.kind)
 
 
 def claims_section(findings: Sequence[Finding]) -> list[Section]:
@@ -110,9 +122,10 @@ def _in_a_sentence(finding: Finding) -> str:
     if (claim := claims.get(finding.claim)) is None:
         return finding.claim
     statement = claim.statement.rstrip(".")
-    rejected = " The paper rejects it." if claim.stance == "rejects" else ""
+    rejects = claim.stance == "rejects" and "rejects it" not in statement
+    rejected = " The paper rejects it." if rejects else ""
     apart = differing(finding.parts)
-    said = [f"{statement[0].upper()}{statement[1:]} ({claim.source}).{rejected}"]
+    said = [f"{statement[0].upper()}{statement[1:]} ({source_called(claim.source)}).{rejected}"]
     said += [f"{apart[0].upper()}{apart[1:]}."] if apart else []
     said += [ONE_RUN] if any(part.one_run for part in finding.parts) else []
     said += [f"Authors: {claim.authors}"] if claim.authors else []
@@ -165,18 +178,17 @@ def figures(result: WrittenResult, words: PageWords) -> list[Section]:
 def how_it_was_run(result: WrittenResult) -> Section:
     """What a reader should know about it, the command that repeats it, and its seeds."""
     document = result.document
-    seeds = "; ".join(f"{role} {', '.join(map(str, values))}" for role, values in document["seeds"].items())
     rules = decided_by(document)
     if again := document.get("decided_again"):
         rules = f"{rules} {again['why']}".strip()
-    ran = f"Seeds: {seeds or 'none'}; {document['training_seconds']:.0f} seconds of training."
+    ran = f"Seeds: {seeds_in_words(document['seeds'])}. It took {duration(document['training_seconds'])}."
     if recalled := document.get("recalled_runs"):
         sources = ", ".join(f"{len(runs)} of {source}" for source, runs in recalled.items())
         ran += f" Not trained anew, but taken as another result has measured them: {sources}."
     if redrawn := document.get("redrawn"):
         ran += f" Figures drawn again from its tables: {redrawn['why']}"
     heading = f"{result.name}: how it was measured" if result.row else "How it was measured"
-    said = [*document["notes"], ran]
+    said = [*(with_corpus(note, result.row) for note in document["notes"]), ran]
     hashes = [rules] if rules else []
     return Section(heading, said, command=document["command"], more=hashes, more_called="The rules, by their hashes")
 
@@ -194,18 +206,21 @@ def _hashes(rules: Mapping[str, Mapping[str, str]]) -> str:
     return "; ".join(f"{claim} {' '.join(digits.values())}" for claim, digits in rules.items())
 
 
-def paragraphs(result: WrittenResult) -> list[str]:
-    """The summary, with a paragraph for each setting that it speaks of, as ``setting: ...``."""
-    summary: str = result.document["summary"]
-    for name in result.document["seeds"]:
-        summary = summary.replace(f". {name}: ", f".\n{name}: ")
-    return summary.split("\n")
+def came_out(result: WrittenResult) -> Section:
+    """The summary, a line for each setting or part that it speaks of; where there are many, closed."""
+    items = itemised(result.document["summary"], [part for one in result.findings() for part in one.parts])
+    if len(items) > MANY:
+        return Section("What came out, in numbers", more=items, more_called=f"{len(items)} findings with their numbers")
+    return Section("What came out, in numbers", items if len(items) < 3 else (), items=items if len(items) > 2 else ())
 
 
-def _left_out(result: WrittenResult) -> str:
-    """What its preset left out of the paper's settings, in brackets."""
-    departs = departing(result.document["experiment"], result.preset, result.row)
-    return f" ({departs})" if departs else ""
+def papers(result: WrittenResult, words: PageWords) -> list[Section]:
+    """What the papers show of it, in our words, and drawn from this result where it can be."""
+    return [
+        figure.section(result, lambda pattern: filled(pattern, result))
+        for figure in words.paper
+        if figure.row == result.row
+    ]
 
 
 def _parts(result: WrittenResult) -> list[Section]:

@@ -11,8 +11,9 @@ from attnlab.lab.claims import OF_OURS, Part, claim, outcome_of
 from attnlab.lab.claims.words import earlier_rules
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.headings import headed
-from attnlab.lab.page import badge, decisions, figures, folded_table, how_it_was_run, tally_badges
-from attnlab.lab.paper_figure import PageWords, page_words
+from attnlab.lab.page import badge, decisions, figures, folded_table, how_it_was_run, papers, tally_badges
+from attnlab.lab.page_words import PageWords, page_words
+from attnlab.lab.wording import begun, corpus_called, source_called, with_corpus
 from attnlab.lab.written import WrittenResult, strongest
 from attnlab.pages.charts import dot_rows
 from attnlab.pages.page import Badge, Page, Section, Top
@@ -58,17 +59,17 @@ def page_of_rows(experiment: RowsExperiment, folder: Path) -> Page:
     said = "Each corpus at the strongest preset that it was run at."
     sections = [
         *_verdicts(results, parts),
+        *(figure.section(results[0]) for figure in words.paper if not figure.row),
         Section("All corpora", [experiment.lead, said], table=headed(_alike(lines)), folded="All corpora in numbers"),
     ]
     for result in results:
         of_row = [*_sections(result, experiment.shown, words), *experiment.extras(result)]
-        sections += [replace(section, tab=result.row) for section in of_row]
-    answer = words.answer_for(results[0]) if words.answer and whole else ""
+        sections += [replace(section, tab=corpus_called(result.row)) for section in of_row]
+    answer = words.answer_over(results, whole=whole)
     ids = dict.fromkeys(id for id, _ in parts)
     badges = [_badge(id, [part for (one, _), own in parts.items() if one == id for part in own]) for id in ids]
-    return Page(
-        experiment.title, words.question, sections, Top(answer, tally_badges(badges), _first(experiment, results))
-    )
+    top = Top(answer, tally_badges(badges), _first(experiment, results), f"{begun(experiment.source)}{said}")
+    return Page(experiment.title, words.question, sections, top)
 
 
 def _first(experiment: RowsExperiment, results: Sequence[WrittenResult]) -> Section | None:
@@ -97,7 +98,7 @@ def dots(experiment: RowsExperiment, result: WrittenResult) -> list[dict[str, An
             point = {name: _number(text) for name, text in numbers.items()}
             if point["value"] is not None:
                 runs = "all runs" if result.preset == "paper" else "reduced"
-                points.append({"corpus": result.row, "what": label, "runs": runs, **point})
+                points.append({"corpus": corpus_called(result.row), "what": label, "runs": runs, **point})
     return points
 
 
@@ -121,12 +122,14 @@ def _verdicts(results: Sequence[WrittenResult], parts: Mapping[tuple[str, str], 
             {
                 "claim": id,
                 "over all": _outcome(id, every),
-                **{result.row: _outcome(id, on_each.get(result.row, ())) for result in results},
+                **{corpus_called(result.row): _outcome(id, on_each.get(result.row, ())) for result in results},
             }
         )
         statement = claim(id).statement.rstrip(".")
         why = f" Why: {claim(id).reason}" if claim(id).reason else ""
-        said.append((_badge(id, every), f"{statement[0].upper()}{statement[1:]} ({claim(id).source}).{why}"))
+        said.append(
+            (_badge(id, every), f"{statement[0].upper()}{statement[1:]} ({source_called(claim(id).source)}).{why}")
+        )
     every_part = decisions(results, "corpus")
     rule = "A claim is as the paper says if it is so on each corpus, weakly if on one only in its direction."
     return [
@@ -165,8 +168,9 @@ def _sections(result: WrittenResult, tables: Sequence[str], words: PageWords) ->
     """One corpus: what came out, its figures, its tables, what to know about how it was run."""
     read = ((name, result.table(name)) for name in tables)
     return [
-        Section(result.name, [result.document["summary"]]),
+        Section(result.name, [with_corpus(result.document["summary"], result.row)]),
         *figures(result, words),
+        *papers(result, words),
         *(folded_table(name, table, f"{result.name}: ") for name, table in read if table),
         how_it_was_run(result),
     ]
@@ -176,7 +180,7 @@ def _named(result: WrittenResult, line: Mapping[str, str], columns: Mapping[str,
     """A line of the main table with its corpus and preset in front."""
     chosen = columns or {name: name for name in line if name != "corpus"}
     shown = {heading: line[name] for name, heading in chosen.items() if name in line}
-    return {"corpus": result.row, "preset": result.preset, **shown}
+    return {"corpus": corpus_called(result.row), "preset": result.preset, **shown}
 
 
 def _alike(lines: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
@@ -11,9 +11,10 @@ import vl_convert
 from attnlab.errors import UsageError
 from attnlab.files import check_outputs, explained, write_atomically
 from attnlab.lab.claims import OUTCOMES, PRESETS, Decision, decide
-from attnlab.lab.claims.words import effect_in_words, in_a_sentence, preset_in_words, tally
-from attnlab.lab.page import KINDS, MARKS, badge
+from attnlab.lab.claims.words import TITLES, effect_in_words, in_a_sentence, preset_in_words, tally
+from attnlab.lab.page import KINDS, MARKS, badge, counted
 from attnlab.lab.registry import EXPERIMENTS
+from attnlab.lab.wording import source_called
 from attnlab.pages.charts import VEGA_LITE
 from attnlab.pages.claims import ClaimRow, claims_component, dot_plot
 from attnlab.pages.fit import prepare
@@ -126,11 +127,12 @@ def _index(decisions: Sequence[Decision], names: Sequence[str]) -> Page:
     lines = [
         {
             "paper": line["paper"],
+            "title": TITLES[str(line["paper"])],
             "claims": line["claims"],
             "parts": [
-                replace(one, text=f"{one.text[0]} {line[outcome]} {one.text[2:]}")
+                counted(badge(outcome, ours=line["paper"] == "ours"), int(line[outcome]))
                 for outcome in OUTCOMES
-                if line[outcome] and (one := badge(outcome, ours=line["paper"] == "ours"))
+                if line[outcome]
             ],
         }
         for line in tally(decisions)
@@ -149,7 +151,7 @@ def _row(decision: Decision, names: Sequence[str]) -> ClaimRow:
     return ClaimRow(
         id=claim.id,
         statement=f"{statement[0].upper()}{statement[1:]}.",
-        source=claim.source,
+        source=source_called(claim.source),
         paper=claim.paper,
         outcome=decision.outcome,
         badge=badge(decision.outcome, decision.weakly, ours=claim.by == "ours"),

@@ -11,6 +11,7 @@ from attnlab.errors import UsageError
 from attnlab.files import read_inside
 from attnlab.lab.claims import LARGEST, PRESETS, Finding, holds_result
 from attnlab.lab.result import REPLAYS, read_result, read_table
+from attnlab.lab.wording import corpus_called
 from attnlab.pages.charts import Description
 from attnlab.pages.fit import address
 from attnlab.pages.replay import Replay, read_replay
@@ -28,7 +29,7 @@ class WrittenResult:
     @property
     def name(self) -> str:
         """The row, if there is one, and the preset it was run at."""
-        return f"{self.row} ({self.preset})" if self.row else f"at {self.preset}"
+        return f"{corpus_called(self.row)} ({self.preset})" if self.row else f"at {self.preset}"
 
     def lines(self, name: str) -> list[dict[str, str]]:
         """One of its tables as written; none if this result has no such table."""

@@ -19,7 +19,8 @@ def page_style() -> str:
 def page_script() -> str:
     """What every page can do, with the words that it explains."""
     words = json.dumps(GLOSSARY).replace("<", "\\u003c")
-    return read_template("page.js").replace("const WORDS = {};", f"const WORDS = {words};")
+    whole = "\n".join(read_template(name) for name in ("labels.js", "charts.js", "page.js"))
+    return whole.replace("const WORDS = {};", f"const WORDS = {words};")
 
 
 @cache

@@ -6,14 +6,14 @@ written long ago look like today's. The page's script then draws each to the wid
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
 from attnlab.errors import UsageError
-from attnlab.pages.charts import Description, describe
+from attnlab.pages.charts import COLOURS, Description, describe
 from attnlab.pages.component import packed
 
 SMALLEST = 12
@@ -32,8 +32,11 @@ CONCEPTS = {
     "relevance (the probe by its sum)": "#0072b2",
     "accuracy": "#009e73",
     "token accuracy": "#009e73",
+    "attention_accuracy": "#d55e00",
+    "probe_accuracy": "#0072b2",
+    "right position has most attention": "#d55e00",
 }
-"""One colour for each thing that is followed through training, on every page."""
+"""One colour for each thing that is followed through training, on every page, by its name, its column or its axis."""
 _LEGENDS = {side: {"anchor": "start", "direction": "vertical"} for side in ("top", "bottom")}
 CONFIG: dict[str, Any] = {
     "background": "transparent",
@@ -48,6 +51,7 @@ CONFIG: dict[str, Any] = {
         "gridColor": SOFT,
         "gridOpacity": 0.5,
         "tickColor": SOFT,
+        "labelFlush": False,
     },
     "legend": {
         **_NUMBERS,
@@ -107,8 +111,25 @@ def address(part: Any, place: str = "") -> str | None:
     return None
 
 
+def _titled(layers: list[Any]) -> None:
+    """Give layers without a word on an axis the title of one that has it: else both would stand there, with a comma."""
+    parts = [
+        layer["encoding"] for layer in layers if isinstance(layer, dict) and isinstance(layer.get("encoding"), dict)
+    ]
+    for channel in ("x", "y"):
+        drawn = [one for part in parts if isinstance(one := part.get(channel), dict)]
+        said = [one["title"] for one in drawn if isinstance(one.get("title"), str) and one["title"]]
+        for one in drawn:
+            if not one.get("title", "") and one.get("title", "") is not None and said:
+                one["title"] = said[0]
+
+
 def _styled(part: Any, key: str = "") -> Any:
     """The same with the page's ink, and no letters smaller than it allows; data is left alone."""
+    if isinstance(part, list) and key == "layer":
+        layers = [_styled(value) for value in part]
+        _titled(layers)
+        return layers
     if isinstance(part, Mapping):
         painted = "condition" in part  # a number on a coloured cell keeps the ink that can be read on it
         return {
@@ -127,7 +148,7 @@ def _styled(part: Any, key: str = "") -> Any:
 
 
 def coloured(chart: dict[str, Any]) -> dict[str, Any]:
-    """The chart with the colours of `CONCEPTS` for all names that have one, if all of a legend's names do."""
+    """The chart with the colours of `CONCEPTS` for all names that have one."""
     _colour(chart, chart.get("datasets", {}), [])
     return chart
 
@@ -153,14 +174,29 @@ def _colour_by(encoding: dict[str, Any], rows: list[Any]) -> None:
     colour, y = encoding.get("color"), encoding.get("y")
     if not isinstance(colour, dict):
         return
-    if "value" in colour and isinstance(y, dict) and str(y.get("field")) in CONCEPTS:
-        encoding["color"] = {"value": CONCEPTS[y["field"]]}
+    if "value" in colour and isinstance(y, dict):
+        for said in (str(y.get("field")), str(y.get("title"))):
+            if said in CONCEPTS:
+                encoding["color"] = {"value": CONCEPTS[said]}
         return
-    field = str(colour.get("field"))
+    field, scale = str(colour.get("field")), colour.get("scale")
     names = sorted({str(row[field]) for row in rows if isinstance(row, dict) and field in row})
-    if names and all(name in CONCEPTS for name in names):
-        scale = {"domain": names, "range": [CONCEPTS[name] for name in names]}
-        encoding["color"] = {**colour, "scale": scale}
+    if any(name in CONCEPTS for name in names):
+        given = scale if isinstance(scale, dict) else {}
+        encoding["color"] = {**colour, "scale": _shared(names, given.get("domain"), given.get("range"))}
+
+
+def _shared(names: Sequence[str], domain: Any, colours: Any) -> dict[str, Any]:
+    """A scale on which concepts have their colours; others keep theirs, or get one that no concept here has."""
+    domain = [str(name) for name in domain] if isinstance(domain, list) else list(names)
+    own = [str(one) for one in colours] if isinstance(colours, list) and colours else list(COLOURS)
+    taken = {CONCEPTS[name] for name in domain if name in CONCEPTS}
+    free = iter([one for one in COLOURS if one not in taken and one not in own] or own)
+    painted = []
+    for k, name in enumerate(domain):
+        drawn_in = own[k % len(own)]
+        painted.append(CONCEPTS.get(name, drawn_in if drawn_in not in taken else next(free, drawn_in)))
+    return {"domain": domain, "range": painted}
 
 
 def _sentence(text: str) -> str:

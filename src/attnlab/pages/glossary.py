@@ -14,5 +14,14 @@ GLOSSARY = {
     "loo": "Leave-one-out: what the output's log-probability loses without the word.",
     "xi": "Agreement read as accuracy: how good a network is once its attention agrees that well with a trained one.",
     "tau": "Kendall's rank correlation between two orders of the same words, from -1 to 1.",
+    "A(u, v)": "Agreement: how often the top position of the field u is among the top 5 % of the field v.",
+    "FC": "P1's classifier that is fixed and linear.",
+    "TC": "P1's classifier that is linear and trained.",
+    "TL": "P1's classifier of two trained layers.",
+    "P1": "Lu, Mao, Nayak: On the Dynamics of Training Attention Models, 2021.",
+    "P2": "Liu, Balaji, Xue, Min: Analyzing Attention Mechanisms through Lens of Sample Complexity and Loss Landscape.",
+    "P3": "Snell, Zhong, Klein, Steinhardt: Approximating How Single Head Attention Learns, 2021.",
+    "blog": "The blog post of P3's authors, 2021.",
+    "slides": "Understanding Attention Training via Output Relevance, 2020, by P3's authors.",
 }
 """Each word with its meaning, in the order of the glossary's page."""

@@ -61,9 +61,9 @@ class Section:
     describes it, and a table.
 
     ``folded``: what a closed table is called, one that is too long to read past; "" leaves it open. ``said``: sentences
-    with a badge before each. ``more``: paragraphs that are closed at first, ``more_called`` so. ``code``: text as it is
-    spaced. ``command``: one to copy. ``component``: something with a script of its own. ``tab``:
-    sections that follow each other and have one stand in tabs of that name.
+    with a badge before each. ``items``: a plain list. ``more``: paragraphs that are closed at first, called
+    ``more_called``. ``code``: text as it is spaced. ``command``: one to copy. ``component``: something with a script of
+    its own. ``tab``: sections that follow each other and have one stand in tabs of that name.
     """
 
     heading: str
@@ -75,6 +75,7 @@ class Section:
     shaded: Sequence[Shade] = ()
     component: Component | None = None
     said: Sequence[tuple[Badge, str]] = ()
+    items: Sequence[str] = ()
     more: Sequence[str] = ()
     more_called: str = ""
     code: str = ""
@@ -104,11 +105,14 @@ class Page:
 
 @dataclass(frozen=True)
 class Top:
-    """What a reader sees first, beside title and question: the ``answer``, ``badges`` and one ``figure``."""
+    """What a reader sees first, beside title and question: the ``answer``, ``badges`` and one ``figure``; ``about``:
+    where it is from.
+    """
 
     answer: str = ""
     badges: Sequence[Badge] = ()
     figure: Section | None = None
+    about: str = ""
 
 
 def write_page(
@@ -145,6 +149,7 @@ def write_page(
         lead=lead,
         answer=top.answer,
         badges=top.badges,
+        about=top.about,
         first=first,
         links=links,
         groups=list(_grouped(parts)),

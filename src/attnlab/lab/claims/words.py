@@ -2,12 +2,22 @@
 
 from collections.abc import Iterable, Sequence
 
-from attnlab.lab.claims.decisions import OF_OURS, OUTCOMES, Decision, Outcome, outcome_of
+from attnlab.lab.claims.decisions import OUTCOMES, Decision, Outcome, outcome_of
 from attnlab.lab.claims.parts import Part, differing
 from attnlab.lab.claims.registry import Claim
 
 PAPERS = ("blog", "slides", "P1", "P2", "P3", "others", "ours")
 """Texts in the order in which they are counted: the five, those of neighbours, our own."""
+TITLES = {
+    "blog": "the authors' blog post on P3, 2021",
+    "slides": "Snell, Zhong, Steinhardt, Klein: Understanding Attention Training via Output Relevance, 2020",
+    "P1": "Lu, Mao, Nayak: On the Dynamics of Training Attention Models, 2021",
+    "P2": "Liu, Balaji, Xue, Min: Analyzing Attention Mechanisms through Lens of Sample Complexity and Loss Landscape",
+    "P3": "Snell, Zhong, Klein, Steinhardt: Approximating How Single Head Attention Learns, 2021",
+    "others": "related work",
+    "ours": "what this project adds",
+}
+"""What each of them is."""
 ONE_RUN = "One run: its interval is over texts alone."
 
 
@@ -77,14 +87,19 @@ def tally(decisions: Sequence[Decision]) -> list[dict[str, str | int]]:
 
 
 def in_a_sentence(decisions: Sequence[Decision]) -> str:
-    """The tally of all papers together, then that of ours.
+    """The tally of all texts together, then that of ours.
 
     >>> in_a_sentence([])
-    'Papers: 0 as the paper says (0 weakly), 0 differs, 0 open, 0 not run. Ours: 0 holds, 0 fails, 0 open, 0 not run.'
+    'Of 0 claims of these texts 0 came out as the text says (0 of them weakly), 0 otherwise, 0 are open, 0 not run. \
+Of our own 0 claims 0 hold, 0 do not, 0 are open, 0 not run.'
     """
     ours = [decision for decision in decisions if decision.claim.by == "ours"]
-    papers = [decision for decision in decisions if decision.claim.by != "ours"]
-    weak = sum(decision.weakly for decision in papers)
-    said = [f"{n} {name}{f' ({weak} weakly)' if not k else ''}" for k, (name, n) in enumerate(counts(papers).items())]
-    of_ours = [f"{n} {OF_OURS.get(name, name)}" for name, n in counts(ours).items()]
-    return f"Papers: {', '.join(said)}. Ours: {', '.join(of_ours)}."
+    texts = [decision for decision in decisions if decision.claim.by != "ours"]
+    said, other, undecided, waiting = counts(texts).values()
+    hold, not_so, undecided_ours, waiting_ours = counts(ours).values()
+    weak = sum(decision.weakly for decision in texts)
+    return (
+        f"Of {len(texts)} claims of these texts {said} came out as the text says ({weak} of them weakly), {other} "
+        f"otherwise, {undecided} are open, {waiting} not run. Of our own {len(ours)} claims {hold} hold, {not_so} do "
+        f"not, {undecided_ours} are open, {waiting_ours} not run."
+    )
