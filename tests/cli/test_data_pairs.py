@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from attnlab.cli.main import app
 from attnlab.data.bitext import load_bitext, load_bitext_files
-from attnlab.data.bitext_sizes import bitext_sizes, what_the_count_tells
+from attnlab.data.bitext_sizes import bitext_sizes, count_sentence
 from attnlab.errors import UsageError
 
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -84,8 +84,8 @@ def test_the_count_fits_one_direction(folder):
     lengths = np.diff(bitext.validation.target.offsets)
     assert sizes.target.scored == lengths.sum() + 12
     assert (sizes.target.median, sizes.target.longest) == (np.median(lengths), lengths.max())
-    assert what_the_count_tells(bitext, sizes.target.scored + 1).endswith("de fits.")
-    assert what_the_count_tells(bitext, sizes.source.scored).endswith("en fits.")
+    assert count_sentence(bitext, sizes.target.scored + 1).endswith("de fits.")
+    assert count_sentence(bitext, sizes.source.scored).endswith("en fits.")
 
 
 def test_files_of_ones_own(folder):

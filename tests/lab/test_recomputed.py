@@ -74,12 +74,15 @@ UNRECOMPUTABLE = {
     "sample-complexity": _PROBLEMS,
     "sample-complexity-real": _PROBLEMS,
     "samples-ahead": "its points are, from its trainings, in tests/experiments/test_samples_ahead.py",
+    "deceptive": _FIELDS,
     "sms": _FIELDS,
+    "stages": _FIELDS,
     "topic-ablation": _TOPICS,
     "topic-capacity": _TOPICS,
     "topic-query": _TOPICS,
     "topic-sst": _TOPICS,
     "topic-words": _TOPICS,
+    "uniform-accuracy": _FIELDS,
     "uniform-overtraining": _FIELDS,
 }
 """Experiments whose committed results cannot be worked out from what is committed."""
