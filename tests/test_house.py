@@ -1,6 +1,7 @@
 """The house stays small: how many files one reads for an experiment, and what a folder of one holds."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,22 @@ def test_no_file_is_too_long_to_read():
     root = Path(attnlab.__file__).parent
     long = {path.name: n for path in root.rglob("*.py") if (n := len(path.read_text().splitlines())) > 400}
     assert long == {}
+
+
+@pytest.mark.parametrize("name", ["Problem", "Verdict", "Corpus", "Setting", "Outcome"])
+def test_a_name_has_one_meaning(name):
+    root = Path(attnlab.__file__).parent
+    defined = re.compile(rf"^(class {name}\b|{name}(: \S+)? = )", re.MULTILINE)
+    homes = [path.relative_to(root).as_posix() for path in root.rglob("*.py") if defined.search(path.read_text())]
+    assert len(homes) == 1, homes
+
+
+def test_values_are_named_by_what_they_are():
+    """Not told, tell, stands or behind: nobody knows from these what a value is."""
+    vague = re.compile(r"told|tell|tells|stands|behind")
+    root = Path(attnlab.__file__).parent
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = getattr(node, "id", None) or getattr(node, "arg", None) or getattr(node, "name", None)
+            parts = name.lower().split("_") if isinstance(name, str) else []
+            assert not any(vague.fullmatch(part) for part in parts), f"{path.relative_to(root)} has {name}"

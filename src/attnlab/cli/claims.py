@@ -12,11 +12,11 @@ from typer import Exit, Option
 
 from attnlab.cli.options import File, JsonOption, Screen, listing, print_json
 from attnlab.errors import UsageError
-from attnlab.lab.claims import OF_OURS, OUTCOMES, Decision, Outcome, decide, differing
+from attnlab.lab.claims import OF_OURS, OUTCOMES, ClaimOutcome, Decision, decide, differing
 from attnlab.lab.claims.committed import in_words, places_of_results
 from attnlab.lab.claims.words import ONE_RUN, earlier_rules, effect_in_words, preset_in_words, tally
 
-_COLOURS: dict[Outcome, str] = {"as the paper says": "green", "differs": "red", "open": "yellow", "not run": "dim"}
+_COLOURS: dict[ClaimOutcome, str] = {"as the paper says": "green", "differs": "red", "open": "yellow", "not run": "dim"}
 _IN_SHORT = {"as the paper says": "as said"}
 WIDTH = {"outcome": 8, "id": 34}
 """Characters of the columns in the short listing; effects have what is left of 80."""

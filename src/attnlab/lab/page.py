@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import UsageError
-from attnlab.lab.claims import OUTCOMES, Finding, Outcome, Part, departing, differing, load_claims, outcome_of
+from attnlab.lab.claims import OUTCOMES, ClaimOutcome, Finding, Part, departing, differing, load_claims, outcome_of
 from attnlab.lab.claims.words import ONE_RUN, earlier_rules
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.headings import headed
@@ -17,9 +17,9 @@ from attnlab.pages.page import Badge, Page, Section, Top
 PAGE = "report.html"
 LONGEST_TABLE = 40
 """Longer tables are named, not shown: they are for programs."""
-_OF_OURS: dict[Outcome, str] = {"as the paper says": "holds", "differs": "does not hold"}
+_OF_OURS: dict[ClaimOutcome, str] = {"as the paper says": "holds", "differs": "does not hold"}
 """What an outcome is called beside a statement of ours; "fails" after "they fail" would say two things at once."""
-KINDS: dict[Outcome, str] = {"as the paper says": "good", "differs": "bad", "open": "open", "not run": "none"}
+KINDS: dict[ClaimOutcome, str] = {"as the paper says": "good", "differs": "bad", "open": "open", "not run": "none"}
 MARKS = {"good": "\u2713", "bad": "\u2260", "open": "?", "none": "\u2013"}
 """A sign for each kind of outcome, for those who do not see its colour."""
 
@@ -55,7 +55,7 @@ def result_page(experiment: Experiment, folder: Path) -> Page:
 # --- outcomes
 
 
-def badge(outcome: Outcome, weakly: bool = False, *, ours: bool = False) -> Badge:
+def badge(outcome: ClaimOutcome, weakly: bool = False, *, ours: bool = False) -> Badge:
     """An outcome as a badge.
 
     >>> badge("as the paper says", True).text, badge("differs", ours=True).text
@@ -70,7 +70,7 @@ def badge_of(finding: Finding) -> Badge:
     """How a finding comes out by itself."""
     claims = {claim.id: claim for claim in load_claims()}
     if (claim := claims.get(finding.claim)) is None:  # of an experiment that is not part of attnlab
-        outcomes: dict[str, Outcome] = {"holds": "as the paper says", "fails": "differs", "undecided": "open"}
+        outcomes: dict[str, ClaimOutcome] = {"holds": "as the paper says", "fails": "differs", "undecided": "open"}
         return badge(outcomes[finding.verdict], ours=True)
     return badge(*outcome_of(claim.stance, finding.parts), ours=claim.by == "ours")
 

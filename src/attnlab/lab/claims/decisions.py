@@ -16,15 +16,15 @@ from attnlab.files import SEAL, fault_in_seal, read_inside
 from attnlab.lab.claims.parts import Finding, Part, Verdict, direction_of, first_mistake, part_to_json, verdict_of
 from attnlab.lab.claims.registry import PRESETS, Claim, Preset, Stance, departing, load_claims
 
-Outcome = Literal["as the paper says", "differs", "open", "not run"]
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-OF_OURS: dict[Outcome, str] = {"as the paper says": "holds", "differs": "fails"}
+ClaimOutcome = Literal["as the paper says", "differs", "open", "not run"]
+OUTCOMES: tuple[ClaimOutcome, ...] = get_args(ClaimOutcome)
+OF_OURS: dict[ClaimOutcome, str] = {"as the paper says": "holds", "differs": "fails"}
 """What an outcome is called where the statement is ours and no paper says it."""
 LARGEST = 64_000_000
 """Bytes of the largest file of a result that is read."""
 
 
-def outcome_of(stance: Stance, parts: Sequence[Part], complete: bool = True) -> tuple[Outcome, bool]:
+def outcome_of(stance: Stance, parts: Sequence[Part], complete: bool = True) -> tuple[ClaimOutcome, bool]:
     """Whether ``parts`` come out as the text says, and whether only weakly: in direction, but not with our margin.
 
     A text that rejects a statement agrees with us where it fails; weakly where it fails with the margin alone.
@@ -61,7 +61,7 @@ class Decision:
     claim: Claim
     verdict: Verdict
     direction: Verdict
-    outcome: Outcome
+    outcome: ClaimOutcome
     weakly: bool
     deciding: Part | None
     preset: Preset | None
@@ -191,7 +191,7 @@ def _decide_claim(claim: Claim, evidence: dict[str, _Evidence]) -> Decision:
     )
 
 
-def _deciding(parts: Sequence[Part], verdict: Verdict, direction: Verdict, outcome: Outcome) -> Part | None:
+def _deciding(parts: Sequence[Part], verdict: Verdict, direction: Verdict, outcome: ClaimOutcome) -> Part | None:
     """The part whose numbers are shown: the first that stands as the whole does, or the first of all."""
     if outcome == "as the paper says":
         alike = [part for part in parts if part.verdict == verdict]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from attnlab.lab.claims.decisions import OUTCOMES, Decision, Outcome, outcome_of
+from attnlab.lab.claims.decisions import OUTCOMES, ClaimOutcome, Decision, outcome_of
 from attnlab.lab.claims.parts import Part, differing
 from attnlab.lab.claims.registry import Claim
 
@@ -69,7 +69,7 @@ def earlier_rules(claim: Claim) -> list[str]:
     return [words + rule for words, rule in zip(said, rules, strict=True)]
 
 
-def counts(decisions: Iterable[Decision]) -> dict[Outcome, int]:
+def counts(decisions: Iterable[Decision]) -> dict[ClaimOutcome, int]:
     """How many there are of each outcome."""
     outcomes = [decision.outcome for decision in decisions]
     return {outcome: outcomes.count(outcome) for outcome in OUTCOMES}
