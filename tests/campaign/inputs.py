@@ -181,8 +181,9 @@ def _judged(attempt: Attempt, ended: Ended) -> str:
     if match := re.search("[\x1b\x07\u202e]", ended.out + ended.err):
         return f"A command to the terminal: {match.string[max(match.start() - 300, 0) : match.end() + 200]!r}"
     if ended.code == 0 and not attempt.out and "--json" in attempt.words and "--help" not in attempt.words:
+        encoding = attempt.environment.get("PYTHONIOENCODING", "utf-8")
         try:
-            json.loads(ended.out)
+            json.loads(ended.out.encode(errors="surrogateescape").decode(encoding))
         except ValueError:
             return f"--json, and no JSON: {ended.out[:300]!r}"
     return ""
@@ -209,7 +210,8 @@ def _named(attempt: Attempt, said: str) -> bool:
     for name, value in attempt.environment.items():
         names |= {name, *({"--store"} if name == "ATTNLAB_STORE" else {"--data"} if name == "ATTNLAB_DATA" else ())}
         values.add(value)
-    if AS_PAIRS & attempt.hostile.keys():
+    lost = any(name == value and typed.get(name) == "" for name, value in attempt.hostile.items())
+    if lost or AS_PAIRS & attempt.hostile.keys():  # another file is taken for the argument that is not there
         values |= {word for word in attempt.words if Path(word).suffix and not word.startswith("-")}
     short = {re.sub(r"\s+", "", name)[:20] for name in names}
     long = {piece for value in values if len(piece := re.sub(r"\s+", "", value)[:20]) >= SHORTEST}

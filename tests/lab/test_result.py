@@ -163,22 +163,23 @@ def test_what_is_left_of_a_result_without_its_document_is_refused(tmp_path, left
         decide(tmp_path)
     with pytest.raises(UsageError, match=sentence):
         strongest(tmp_path / "gated-toy", [row])
-    if not row:
-        with pytest.raises(UsageError, match=sentence):
-            recall(tmp_path)
+    with pytest.raises(UsageError, match=sentence):
+        recall(tmp_path)
 
 
 def test_a_preset_s_folder_without_a_result_is_refused(tmp_path):
     write(tmp_path / "gated-toy" / "quick", "moved").rename(tmp_path / "elsewhere")
     assert decide(tmp_path)
     shutil.copytree(tmp_path / "elsewhere" / "tables", tmp_path / "gated-toy" / "quick")
-    with pytest.raises(UsageError, match=r"gated-toy/quick holds no result"):
-        decide(tmp_path)
+    for read in (decide, recall, lambda folder: strongest(folder / "gated-toy")):
+        with pytest.raises(UsageError, match=r"gated-toy/quick holds no result"):
+            read(tmp_path)
 
 
 def test_a_row_s_folder_without_a_result_is_refused(tmp_path):
     (tmp_path / "saliency/paper/sms").mkdir(parents=True)
     assert strongest(tmp_path / "saliency", ["sms"]) == []
     (tmp_path / "saliency/paper/sms/chart.vl.json").write_text("{}")
-    with pytest.raises(UsageError, match=r"saliency/paper/sms holds no result"):
-        strongest(tmp_path / "saliency", ["sms"])
+    for read in (decide, recall, lambda folder: strongest(folder / "saliency", ["sms"])):
+        with pytest.raises(UsageError, match=r"saliency/paper/sms holds no result"):
+            read(tmp_path)

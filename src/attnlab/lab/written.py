@@ -69,8 +69,6 @@ def strongest(folder: Path, rows: Sequence[str] = ("",)) -> list[WrittenResult]:
                     raise UsageError(f"{place} holds a result of {of}; it stands in the wrong place.")
                 results.append(WrittenResult(preset, row, place, document))
                 break
-            if row and any(place.glob("[!.]*")):
-                raise UsageError(f"{place} holds no result; run the experiment again, or remove the folder.")
     return results
 
 

@@ -18,6 +18,8 @@ from attnlab.lab.claims.registry import PRESETS, Claim, Preset, Stance, departin
 
 ClaimOutcome = Literal["as the paper says", "differs", "open", "not run"]
 OUTCOMES: tuple[ClaimOutcome, ...] = get_args(ClaimOutcome)
+PARTS = ("tables", "figures", "replays")
+"""Folders in a result's."""
 OF_OURS: dict[ClaimOutcome, str] = {"as the paper says": "holds", "differs": "fails"}
 """What an outcome is called where the statement is ours and no paper says it."""
 LARGEST = 64_000_000
@@ -225,13 +227,12 @@ def _strongest(id: str, evidence: _Evidence) -> Iterator[tuple[str, Preset, Part
 def _read_experiment(folder: Path) -> _Evidence:
     evidence: _Evidence = {}
     for preset in PRESETS:
-        for place in [folder / preset, *sorted(folder.glob(f"{preset}/[!.]*"))]:
+        rows = [place for place in sorted(folder.glob(f"{preset}/[!.]*")) if place.is_dir() and place.name not in PARTS]
+        for place in (folder / preset, *rows):
             if holds_result(place):
                 row = "" if place.name == preset else place.name
                 findings = _read_result(place / "result.json", folder.name, preset)
                 evidence.setdefault(row, {})[preset] = {f.claim: _named(row, f.parts) for f in findings}
-        if not any(preset in presets for presets in evidence.values()) and any(folder.glob(f"{preset}/[!.]*")):
-            raise UsageError(f"{folder / preset} holds no result; run the experiment again, or remove the folder.")
     return evidence
 
 
@@ -267,13 +268,17 @@ def _read_result(path: Path, experiment: str, preset: Preset) -> tuple[Finding, 
 
 
 def holds_result(folder: Path) -> bool:
-    """Whether there is a result in a folder; what is left of one that has lost its result.json is refused."""
+    """Whether there is a result in a folder. Refused is one that has something else, and no row with a result either:
+    whoever lost a result.json, or put another folder in its place, wants to hear of it.
+    """
     if (folder / "result.json").is_file():
         return True
-    if left := next((name for name in ("tables", "figures") if (folder / name).is_dir()), None):
-        raise UsageError(
-            f"{folder} has {left} of a result but no file result.json; run the experiment again, or remove the folder."
-        )
+    again = "run the experiment again, or remove the folder."
+    if left := next((name for name in PARTS if (folder / name).is_dir()), None):
+        raise UsageError(f"{folder} has {left} of a result but no file result.json; {again}")
+    inside = [*folder.glob("[!.]*")]
+    if inside and not any(holds_result(row) for row in inside if row.is_dir()):
+        raise UsageError(f"{folder} holds no result; {again}")
     return False
 
 
