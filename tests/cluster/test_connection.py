@@ -42,6 +42,18 @@ def test_what_is_no_cluster_is_named(answer, listener, monkeypatch):
         check_address(address_of(listener))
 
 
+def test_nobody_is_waited_for_longer_than_ten_seconds(listener, monkeypatch):
+    assert 2 * connection.PATIENCE < 10  # once for the first words, once for the cluster's name
+    monkeypatch.setattr(connection, "PATIENCE", 0.2)
+    over = threading.Event()
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: over.wait(10))  # a name may be looked up for long
+    try:
+        with pytest.raises(UsageError, match=r"nobody answers there \(not within 0.2 seconds\)"):
+            check_address(address_of(listener))
+    finally:
+        over.set()
+
+
 def test_a_server_of_the_right_kind_passes(listener, monkeypatch):
     monkeypatch.delenv("RAY_USE_TLS", raising=False)
     with answering(listener, b"\0\0\0\4\0\0\0\0\0"):  # an empty frame of settings

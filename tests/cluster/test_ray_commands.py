@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from attnlab.auditing import budget as budgets
 from attnlab.cli.main import app
+from attnlab.errors import UsageError
 from attnlab.runs.engine import LocalEngine
 from attnlab.runs.store import RunStore
 
@@ -146,3 +147,11 @@ def test_align_and_forecast(local_ray, folder):
     ours, here = (run("forecast", *texts, *engine) for engine in ENGINES.values())
     assert ours["gain"] == pytest.approx(here["gain"], abs=1e-9)
     assert ours["verdict"] == here["verdict"]
+
+
+@pytest.mark.parametrize("command", ["audit", "train"])
+def test_more_gpus_than_any_node_has_are_refused_at_once(command, local_ray, folder):
+    words = [command, str(write(folder / "films.csv", 100)), "--engine", "ray", "--gpus-per-run", "4"]
+    refused = CliRunner().invoke(app, words).exception
+    assert isinstance(refused, UsageError)
+    assert str(refused).startswith("--gpus-per-run 4: no node of the cluster has so many GPUs; the largest has 0")

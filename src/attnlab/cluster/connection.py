@@ -7,26 +7,32 @@ texts and numbers only.
 import json
 import os
 import platform
+import queue
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 from attnlab.errors import AttnlabError, UsageError
 
 ENGINES = ("local", "ray")
 PATIENCE = 4.0
-"""Seconds for which an address may take to answer, once for its connection and once for its first words."""
+"""Seconds for which an address may take to answer, once for its first words and once for its cluster's name."""
 ONE_THREAD = {"env_vars": {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}}
 """The environment of all that runs on Ray. It would set the number of threads itself, and bits would differ."""
 COMPARED = ("attnlab", "torch", "python")
 """What must be the same on every node."""
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 _SETTINGS = 4
+_NAMES = ("auto", "local")
+"""What Ray takes instead of an address."""
+Made = TypeVar("Made")
 
 
 class ClusterError(AttnlabError):
@@ -85,6 +91,8 @@ def connect(address: str | None, cpus: float) -> Any:
     ray = import_ray()
     if ray.is_initialized():
         return ray
+    if address not in (None, *_NAMES):
+        _check_head(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
     local = {"num_cpus": max(1, round(cpus)), "include_dashboard": False}
     with _no_reports():
@@ -94,7 +102,9 @@ def connect(address: str | None, cpus: float) -> Any:
             else:
                 ray.init(address=address, **quiet)
         except (Exception, SystemExit) as error:  # Ray ends the process where it gives up
-            reason = str(error).strip().split("\n")[0][:300]
+            reason = " ".join(str(error).split())[:300].rstrip(".")
+            if reason.startswith("Version mismatch"):  # of Ray or Python, which it names
+                raise ClusterError(f"{reason}. Install the same versions on every node.") from None
             where = "Ray could not be started here" if address is None else f"No Ray cluster answers at {address}"
             raise UsageError(f"{where} ({type(error).__name__}: {reason}).") from None
     _complain_aside()
@@ -103,7 +113,7 @@ def connect(address: str | None, cpus: float) -> Any:
 
 def check_address(address: str) -> str:
     """``address`` if a cluster may answer there: found within some seconds, where Ray itself would try for minutes."""
-    if address in ("auto", "local"):
+    if address in _NAMES:
         return address
     host, colon, port = address.rpartition(":")
     if "://" in address or not colon or not host or not port.isdecimal() or not 0 < int(port) < 2**16:
@@ -111,24 +121,69 @@ def check_address(address: str) -> str:
             f"--address {address}: the address of a cluster is HOST:PORT, such as 10.0.0.5:6379, or auto for the one "
             "this machine is a node of. From outside a cluster, submit the command with `ray job submit`."
         )
-    try:
+
+    def reach() -> bool:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE) as connection:
-            if not os.environ.get("RAY_USE_TLS") and not _speaks(connection):
-                raise UsageError(
-                    f"--address {address}: what answers there is no Ray cluster; its head says its address when it is "
-                    "started by `ray start --head`."
-                )
-    except OSError as error:
+            return bool(os.environ.get("RAY_USE_TLS")) or _speaks(connection)
+
+    try:
+        speaks = _within(PATIENCE, reach)
+    except OSError as error:  # a TimeoutError too
         raise UsageError(
             f"--address {address}: nobody answers there ({error.strerror or error}); is the cluster up, and is it the "
             "address that `ray start --head` printed?"
         ) from None
+    if not speaks:
+        raise _no_cluster(address)
     return address
+
+
+def _check_head(address: str) -> None:
+    """Ask whoever is at ``address`` for the name of its cluster, and Ray's own client only as long as one waits."""
+    client = getattr(import_module("ray._raylet"), "GcsClient", None)
+    if client is None:  # in another release it may be elsewhere: Ray then asks in its own time
+        return
+    try:
+        _within(PATIENCE, lambda: client(address=address))
+    except Exception as error:
+        if type(error).__name__ == "AuthenticationError":
+            raise UsageError(
+                f"--address {address}: that cluster wants its token. Copy ~/.ray/auth_token from its head to this "
+                "machine and set RAY_AUTH_MODE=token."
+            ) from None
+        raise _no_cluster(address) from None
+
+
+def _no_cluster(address: str) -> UsageError:
+    return UsageError(
+        f"--address {address}: what answers there is no Ray cluster; its head says its address when it is started by "
+        "`ray start --head`."
+    )
+
+
+def _within(seconds: float, work: Callable[[], Made]) -> Made:
+    """What ``work`` gives or raises; a TimeoutError where it takes longer, for it cannot be stopped."""
+    done: queue.SimpleQueue[Made | BaseException] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            done.put(work())
+        except BaseException as error:
+            done.put(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        made = done.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError(f"not within {seconds:g} seconds") from None
+    if isinstance(made, BaseException):
+        raise made
+    return made
 
 
 def _speaks(connection: socket.socket) -> bool:
     """Whether the other side is a server of HTTP/2, as the head of a cluster is: its first frame is of settings."""
-    connection.settimeout(PATIENCE)
+    connection.settimeout(PATIENCE / 2)
     try:
         connection.sendall(_PREFACE)
         first = connection.recv(9)
