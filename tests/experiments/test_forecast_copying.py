@@ -160,12 +160,14 @@ def test_gain_is_drawn_against_success_and_against_steps_beside_the_thresholds(s
     assert [row["gain"] for row in limits] == [WEAK, LIKELY]
     assert (bar["x"], bar["y"], bar["y2"], point["x"], point["y"]) == ("gain", "low", "high", "gain", "rate")
     assert {row["distribution"]: row["gain"] for row in points} == gains
-    (limits, limit), (points, point) = views(short.figures()["steps"])
+    (limits, limit), ((band,), _), _, (points, point) = views(short.figures()["steps"])
     assert [row["gain"] for row in limits] == [WEAK, LIKELY]
-    assert (limit["x"], point["x"], point["y"], point["color"]) == ("gain", "gain", "mean_step", "forecast")
-    assert {row["distribution"]: row["mean_step"] for row in points} == {
-        "permutations of 10": 198,
-        "permutations of 20": 210,
-        "20 of 30": 50,
-        "10 of 15": 40,
-    }
+    assert (limit["x"], point["x"], point["y"], point["color"]) == ("gain", "gain", "step", "forecast")
+    assert band["words"] == "not learned within 200 updates"
+    learned = {row["distribution"]: row["learned"] for row in short.tables()["distributions"]}
+    for name, count in learned.items():
+        runs = [row for row in points if row["distribution"] == name]
+        assert sum(row["learned"] for row in runs) == count
+        assert all(row["learned"] != (band["first"] < row["step"] < band["last"]) for row in runs)
+        assert len({row["step"] for row in runs if not row["learned"]}) == len(runs) - count, "beside each other"
+    assert {row["step"] for row in points if row["distribution"] == "20 of 30"} == {50}

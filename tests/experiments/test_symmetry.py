@@ -250,10 +250,12 @@ def test_success_is_drawn_against_contrast_with_the_fitted_curve_and_the_best_st
 
 def test_steps_are_drawn_against_contrast_and_curves_by_family():
     drawn = story(threshold, seeds=2)
-    ((rows, fields),) = views(drawn.figures()["steps"])
-    assert (fields["x"], fields["y"], fields["color"]) == ("shown", "mean_step", "family")
-    steps = {row["setting"]: row["mean_step"] for row in rows}
-    assert (steps["permutations of 40"], steps["40 of 60"]) == (145, 70)
+    ((band,), _), _, (rows, fields) = views(drawn.figures()["steps"])
+    assert (fields["x"], fields["y"], fields["color"]) == ("shown", "step", "family")
+    steps = {(row["setting"], row["learned"]): row["step"] for row in rows}
+    assert steps["40 of 60", True] == 70 and ("40 of 60", False) not in steps
+    assert band["first"] < steps["permutations of 40", False] < band["last"]
+    assert band["words"] == f"not learned within {drawn.within} updates"
     for name, family in (("curves_of_n", "40 of n"), ("curves_of_shares", "a share of 40 of 41")):
         ((rows, fields),) = views(drawn.figures()[name])
         assert (fields["facet"], fields["x"], fields["y"], fields["detail"]) == ("setting", "step", "accuracy", "seed")

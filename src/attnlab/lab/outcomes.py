@@ -42,6 +42,12 @@ class Outcome:
         step = self.learned_within(updates)
         return updates + EVERY if step is None else step
 
+    def dot(self, place: float, updates: int = WITHIN) -> dict[str, Any]:
+        """The run as `charts.learned_at` draws it: one that did not learn is in the band, at a ``place`` of it."""
+        step = self.learned_within(updates)
+        above = updates + EVERY * (1.2 + 3 * place)
+        return {"seed": self.seed, "step": above if step is None else step, "learned": step is not None}
+
     def kept_step(self) -> int:
         """The step of the weights at the end of the run; where it has since gone on and dropped those, the first after
         its end that are kept.

@@ -120,7 +120,7 @@ class PaperFigure(_Record):
             drawn = alt.Chart(inline(rows)).mark_line(strokeWidth=1.2, opacity=0.55).encode(detail="seed:N")
             colour, height = hue("series", colours, domain=labels, labelLimit=260), 280
         drawn = drawn.encode(x=x, y=y, color=colour, tooltip=seen)
-        marks = [_drawn(series.label, mark, x, y) for series in self.series for mark in series.marks]
+        marks = [_drawn(series, mark, x, y) for series in self.series for mark in series.marks]
         return alt.LayerChart(layer=[drawn, *marks], width=420, height=height, title=titled(self.name))
 
     def _rows(self, result: WrittenResult) -> Iterator[dict[str, str | float]]:
@@ -138,13 +138,15 @@ class PaperFigure(_Record):
                     yield {"seed": seed, "series": series.label, "x": x, "y": measured}
 
 
-def _drawn(label: str, mark: Mark, x: alt.X, y: alt.Y) -> alt.Chart:
-    """A reading of the series ``label``: a diamond in the colour of the text, or a rule where it is a range."""
+def _drawn(series: Series, mark: Mark, x: alt.X, y: alt.Y) -> alt.Chart:
+    """A reading of a series: a diamond in its colour with a dark edge, or a thick bar where it is a range."""
     read = mark.model_dump(exclude_none=True)
-    data = alt.InlineData(values=[{"series": label, **read}])
+    data = alt.InlineData(values=[{"series": series.label, **read}])
     chart: alt.Chart = alt.Chart(data).encode(x=x, y=y, tooltip=["series:N", *(f"{name}:Q" for name in read)])
     if mark.x2 is None and mark.y2 is None:
-        chart = chart.mark_point(color="black", shape="diamond", filled=True, size=60, opacity=1)
+        chart = chart.mark_point(
+            fill=series.colour, stroke="black", strokeWidth=1.5, shape="diamond", size=80, opacity=1
+        )
     else:
         ends = {name: f"{name}:Q" for name in ("x2", "y2") if getattr(mark, name) is not None}
         chart = chart.mark_rule(color="black", strokeWidth=2.5).encode(**ends)

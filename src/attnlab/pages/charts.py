@@ -197,6 +197,19 @@ def not_learned(first: float, last: float, words: str) -> Any:
     return alt.layer(area, text.encode(x=alt.value(4), y="last:Q", text="words:N"))
 
 
+def learned_at(dots: alt.Chart, *, updates: int, every: int) -> Any:
+    """Dots by the ``step`` at which each run learned; those that did not within ``updates`` are in a band above."""
+    top = updates + 5 * every
+    step = alt.Y(
+        "step:Q",
+        title="update at which it had learned",
+        scale=alt.Scale(domain=[0, top], nice=False),
+        axis=alt.Axis(values=list(range(0, updates + 1, 50))),
+    )
+    band = not_learned(updates + every / 2, top, f"not learned within {updates} updates")
+    return alt.layer(band, dots.encode(y=step))
+
+
 def seed_dots(data: Rows, *, x: alt.X, colour: str, title: str, height: int, order: Sequence[str]) -> Any:
     """A dot for every row, beside each other by their ``setting`` in the given ``order``."""
     dots = alt.Chart(inline(data)).mark_point(filled=True, size=45, opacity=0.7)

@@ -28,7 +28,7 @@ from attnlab.lab.copying import network_on, task_of
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table
 from attnlab.lab.outcomes import Outcome, Runs, estimate_of, learned_steps, mean, median, rate_of, rate_row
 from attnlab.lab.rules import low_high
-from attnlab.pages.charts import COLOURS, INK, headed, hue, inline, rounded
+from attnlab.pages.charts import COLOURS, INK, headed, hue, inline, learned_at, rounded
 from attnlab.seeds import numpy_generator
 from attnlab.stats.bootstrap import drawn_rows
 from attnlab.stats.ranks import area_under_curve, spearman
@@ -87,7 +87,14 @@ class ForecastCopying(Experiment):
     may_stop = True
 
     def measure(self, runs: Runs) -> None:
-        self.distributions = [distribution_row(one, runs[one]) for one in self.settings if runs[one]]
+        groups = [(one, list(runs[one])) for one in self.settings if runs[one]]
+        self.distributions = [distribution_row(one, group) for one, group in groups]
+        named = ("distribution", "forecast", "gain")
+        self.steps = [
+            {**{name: row[name] for name in named}, **outcome.dot(k / len(group))}
+            for row, (_, group) in zip(self.distributions, groups, strict=True)
+            for k, outcome in enumerate(group)
+        ]
 
     def tables(self) -> Mapping[str, Table]:
         return {
@@ -100,7 +107,7 @@ class ForecastCopying(Experiment):
         return outcome.late_row(LATE)
 
     def figures(self) -> Figures:
-        return figures(self.distributions)
+        return figures(self.distributions, self.steps)
 
     def summary(self) -> str:
         return in_words(verdict_table(self.distributions), measure_table(self.distributions))
@@ -208,8 +215,10 @@ def in_words(verdicts: Table, measures: Table) -> str:
     return " ".join(sentences)
 
 
-def figures(distributions: Table) -> Figures:
-    """How often each distribution was learned, in the order of the forecast; gain against success and against steps."""
+def figures(distributions: Table, runs: Table) -> Figures:
+    """How often each distribution was learned, in the order of the forecast; gain against success and, run by run,
+    against steps.
+    """
     gain = alt.X(
         "gain:Q",
         title="gain, bits",
@@ -220,7 +229,8 @@ def figures(distributions: Table) -> Figures:
     shown = [verdict for verdict in order if any(row["forecast"] == verdict for row in distributions)]
     colours = [COLOURS[order.index(verdict)] for verdict in shown]
     base = alt.Chart(inline([{**row, "order": -row["gain"]} for row in distributions]))
-    base = base.encode(color=hue("forecast", colours, domain=shown, labelLimit=300))
+    colour = hue("forecast", colours, domain=shown, labelLimit=300)
+    base = base.encode(color=colour)
     tooltip = ["distribution:N", rounded("gain", ".4f"), "learned:Q", "seeds:Q", "median_step:Q"]
     points = base.mark_point(filled=True, size=60, opacity=0.8).encode(tooltip=tooltip)
     rate = "share of runs that learned, with its 95 % interval"
@@ -236,8 +246,10 @@ def figures(distributions: Table) -> Figures:
         base.mark_rule(opacity=0.4).encode(x=gain, y=alt.Y("low:Q", title=rate), y2="high:Q"),
         points.encode(x=gain, y="rate:Q"),
     )
-    steps = alt.layer(thresholds, points.encode(x=gain, y=alt.Y("mean_step:Q", title="mean step to success")))
-    size, speed = {"width": 460, "height": 260}, f"Forecast and speed; a failure counts as {WITHIN + EVERY}"
+    dots = alt.Chart(inline(runs)).mark_point(filled=True, size=45, opacity=0.6).encode(x=gain, color=colour)
+    dots = dots.encode(tooltip=["distribution:N", "seed:N", "learned:N", rounded("gain", ".4f")])
+    steps = alt.layer(thresholds, learned_at(dots, updates=WITHIN, every=EVERY))
+    size, speed = {"width": 460, "height": 260}, "Forecast and speed, run by run"
     return {
         "distributions": headed(
             by_name, "From the strongest forecast to none", width=360, height=16 * len(distributions)

@@ -13,7 +13,7 @@ import numpy as np
 
 from attnlab.families.copying.contrast import contrast
 from attnlab.families.copying.spec import MixtureSpec, PermutationsSpec, SelectionsSpec
-from attnlab.families.copying.success import WITHIN
+from attnlab.families.copying.success import EVERY, WITHIN
 from attnlab.lab.claims import Part
 from attnlab.lab.copying import network_on, task_of
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, by_preset, claim
@@ -29,7 +29,7 @@ from attnlab.lab.outcomes import (
     rates_in_words,
 )
 from attnlab.lab.rules import all_of, higher, lower, missing
-from attnlab.pages.charts import CONTRAST, INK, accuracy_curves, headed, hue, inline, rounded, shares
+from attnlab.pages.charts import CONTRAST, INK, accuracy_curves, headed, hue, inline, learned_at, rounded, shares
 from attnlab.stats.bootstrap import resampled_rows, value_and_interval
 from attnlab.stats.proportions import fisher_exact
 from attnlab.stats.ranks import spearman
@@ -170,7 +170,7 @@ class Symmetry(Experiment):
 
     def figures(self) -> Figures:
         table = distribution_table(self.tried, self.within)
-        drawn = {"success": success_figure(table, self.fits), "steps": steps_figure(table)}
+        drawn = {"success": success_figure(table, self.fits), "steps": steps_figure(self.tried, self.within)}
         for name, family in zip(("curves_of_n", "curves_of_shares"), FAMILIES, strict=True):
             rows = curve_table(outcome for one in self.tried if one.family == family for outcome in one.outcomes)
             drawn[name] = accuracy_curves(rows, f"Accuracy of every seed: {family}")
@@ -271,15 +271,22 @@ def success_figure(table: Table, fits: Fits) -> alt.TopLevelMixin:
     return headed(layers, "How much contrast does copying need? Leftmost: none at all", width=460, height=260)
 
 
-def steps_figure(table: Table) -> alt.TopLevelMixin:
-    """The mean step of success, failures counted as one evaluation after the last."""
-    points = against_contrast(table).mark_point(filled=True, size=60)
-    points = points.encode(y=alt.Y("mean_step:Q", title="mean step of success"))
-    return headed(points, "Contrast and speed; a failure counts as the last step and 10 more", width=460, height=260)
+def steps_figure(tried: Sequence[Tried], within: int) -> alt.TopLevelMixin:
+    """When every run learned, those that did not in a band."""
+    rows = [
+        {"setting": one.name, "family": one.family, "contrast": one.contrast}
+        | outcome.dot(k / len(one.outcomes), within)
+        for one in sorted(tried, key=lambda one: one.contrast)
+        for k, outcome in enumerate(one.outcomes)
+    ]
+    dots = against_contrast(rows).mark_point(filled=True, size=45, opacity=0.5)
+    dots = dots.encode(tooltip=["setting:N", "seed:N", rounded("contrast", ".2g"), "learned:N"])
+    chart = learned_at(dots, updates=within, every=EVERY)
+    return headed(chart, "Contrast and speed, run by run", width=460, height=260)
 
 
 def against_contrast(table: Table) -> alt.Chart:
-    """A point for each distribution, by contrast; those without any are side by side at the left."""
+    """A point for each row, by contrast; those without any are side by side at the left."""
     families = list(dict.fromkeys(row["family"] for row in table))
     beside = {family: LEFT * 1.3**place for place, family in enumerate(families)}
     rows = [{**row, "shown": max(row["contrast"], beside[row["family"]])} for row in table]

@@ -68,7 +68,7 @@ const attnlabLabels = (() => {
         const before = items[k - 1] || item, steps = Math.max(1, Math.ceil(Math.hypot(item.x - before.x, item.y - before.y) / CELL));
         for (let n = 1; n <= steps; n++) points.push([x + before.x + ((item.x - before.x) * n) / steps, y + before.y + ((item.y - before.y) * n) / steps]);
       });
-      panel.marks.push({ name, points, colour: (items[0] || {}).stroke, boxes: [] });
+      panel.marks.push({ name, points, colour: (items[0] || {}).stroke, boxes: [], line: true });
       return;
     }
     if (mark.marktype === "area") return; // pale bands: words can be read on them
@@ -112,19 +112,21 @@ const attnlabLabels = (() => {
 
   // --- where a name can stand
 
-  /** The colour of most of a name's marks; what else bears the name, such as a reading of the paper's, has another. */
+  /** The colour of most of a name's marks, of lines first. */
   function colourOf(panels, name) {
     const counts = {};
-    for (const mark of panels.flatMap((panel) => panel.marks)) if (mark.name === name && mark.colour) counts[mark.colour] = (counts[mark.colour] || 0) + 1;
+    for (const mark of panels.flatMap((panel) => panel.marks))
+      if (mark.name === name && mark.colour) counts[mark.colour] = (counts[mark.colour] || 0) + (mark.line ? 1000 : 1);
     return Object.keys(counts).sort((a, b) => counts[b] - counts[a])[0];
   }
 
   /** The best free place for a name beside one of its marks: far from others', early among the panels. */
   function spot(panels, name) {
     const wide = name.length * LETTER, colour = colourOf(panels, name);
+    const lines = panels.some((panel) => panel.marks.some((mark) => mark.line && mark.name === name));
     let best = null;
     panels.forEach((panel, k) => {
-      const own = panel.marks.filter((mark) => mark.name === name && mark.colour === colour && mark.points.length);
+      const own = panel.marks.filter((mark) => mark.name === name && mark.points.length && (lines ? mark.line : mark.colour === colour));
       if (!own.length || wide > panel.width - 4) return;
       const any = summed(panel, () => true), others = summed(panel, (mark) => mark.name !== name);
       const points = own.flatMap((mark) => mark.points), step = Math.max(1, Math.floor(points.length / 400));
