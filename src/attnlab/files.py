@@ -93,6 +93,8 @@ def _check_place(path: Path) -> None:
         raise UsageError(f"{path} cannot be written: it is a link to {path.readlink()}; name the file itself.")
     missing, folder = [path.name], path.parent
     while not folder.exists():
+        if folder.is_symlink():
+            raise UsageError(f"{path} cannot be written: {folder} is a link that leads nowhere; name a folder.")
         missing.append(folder.name)
         folder = folder.parent
     if not folder.is_dir():
@@ -268,7 +270,10 @@ def names_in(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as fault:
-        raise StoreError(f"{folder} cannot be read ({fault.strerror or fault}).") from fault
+        kind = (
+            UsageError if fault.errno == errno.ELOOP else StoreError
+        )  # no reading again helps against links in a circle
+        raise kind(f"{folder} cannot be read ({fault.strerror or fault}).") from fault
 
 
 def read_inside(folder: Path, name: str, most: int) -> bytes:

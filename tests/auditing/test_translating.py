@@ -83,7 +83,7 @@ def test_the_weights_of_a_step(trained):
     assert load_translator(run).step == max(trained.rows, key=lambda row: row["accuracy"])["step"]
     before = al.translate(trained.id, ["one two three."], store=trained.store, step=0)[0].text
     assert before != "eins zwei drei."
-    with pytest.raises(UsageError, match=r"has no weights of step 7; they are kept of 0, 100, 200, 300"):
+    with pytest.raises(UsageError, match=r"has no weights of step 7 \(--step\); they are kept of 0, 100, 200, 300"):
         load_translator(run, 7)
 
 

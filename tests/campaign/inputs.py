@@ -202,11 +202,18 @@ def _named(attempt: Attempt, said: str) -> bool:
         names |= {f"The {name} "} if typed.get(name) == "" else set()
         names |= {one.upper() for one in typed if not typed[one]} if name not in typed else set()  # taken for arguments
         names |= {f": {value}"} if value.startswith("-") else set()  # No such option: -x
-        values |= {value.split("=")[0]} | {
-            form
-            for part in (value[:200], Path(value).name[:200])
-            for form in (part, repr(part)[1:-1], ascii(part)[1:-1])
-        }
+        values |= (
+            {value.split("=")[0]}
+            | {
+                form
+                for part in (
+                    value[:200],
+                    str(Path(value))[:200],
+                    Path(value).name[:200],
+                )  # http://x is http:/x as a path
+                for form in (part, repr(part)[1:-1], ascii(part)[1:-1])
+            }
+        )
     for name, value in attempt.environment.items():
         names |= {name, *({"--store"} if name == "ATTNLAB_STORE" else {"--data"} if name == "ATTNLAB_DATA" else ())}
         values.add(value)

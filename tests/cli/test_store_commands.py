@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from attnlab.cli.store import app
 from attnlab.errors import RunBusy, UsageError
+from attnlab.files import names_in
 from attnlab.runs.checkpoint import Checkpoint
 from attnlab.runs.loop import train
 from attnlab.runs.schedule import Schedule
@@ -191,3 +192,9 @@ def test_metrics_that_are_gone_are_not_shown_as_none_in_silence(tmp_path: Path) 
     (run.path / "metrics.parquet").unlink()
     with pytest.warns(StoreWarning, match=r"metrics\.parquet is missing; when the run goes on, the checkpoint gives"):
         assert json.loads(call(store, "show", run.id, "--json").stdout)["metrics"] == []
+
+
+def test_a_store_that_is_a_link_in_a_circle_is_a_mistake_of_the_call(tmp_path):
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(UsageError, match=r"circle cannot be read \(Too many levels"):
+        names_in(tmp_path / "circle")

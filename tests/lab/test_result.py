@@ -176,6 +176,15 @@ def test_a_preset_s_folder_without_a_result_is_refused(tmp_path):
             read(tmp_path)
 
 
+def test_an_experiment_s_folder_with_something_else_is_refused(tmp_path):
+    folder = write(tmp_path / "gated-toy" / "quick", "moved")
+    (tmp_path / "gated-toy" / "report.html").write_text("")
+    assert decide(tmp_path)
+    shutil.move(folder / "tables", tmp_path / "saliency")
+    with pytest.raises(UsageError, match=r"saliency holds something else than results"):
+        decide(tmp_path)
+
+
 def test_a_row_s_folder_without_a_result_is_refused(tmp_path):
     (tmp_path / "saliency/paper/sms").mkdir(parents=True)
     assert strongest(tmp_path / "saliency", ["sms"]) == []

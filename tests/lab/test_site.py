@@ -105,6 +105,9 @@ def test_a_site_replaces_itself_and_nothing_else(results, built, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
     with pytest.raises(UsageError, match=r"index\.html is a file, and a folder is needed there"):
         build_site(results, tmp_path / "index.html")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "away")
+    with pytest.raises(UsageError, match=r"nowhere is a link that leads nowhere"):
+        build_site(results, tmp_path / "nowhere")
     (tmp_path / "results").mkdir()
     assert build_site(tmp_path / "results", tmp_path / "empty").pages == 2
     assert build_site(tmp_path / "results", tmp_path / "empty").pages == 2, "once more"

@@ -106,7 +106,7 @@ def load_translator(run: Run, step: int | None = None) -> TrainedTranslator:
     kept = run.steps()
     if step is not None and step not in kept:
         there = ", ".join(map(str, kept)) or "none"
-        raise UsageError(f"Run {run.id} has no weights of step {step}; they are kept of {there}.")
+        raise UsageError(f"Run {run.id} has no weights of step {step} (--step); they are kept of {there}.")
     step = best_kept_step(run) if step is None else step
     return TrainedTranslator(run, step, network_at(run, spec, step), task.build())
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from attnlab.errors import UsageError
 from attnlab.lab.claims import OUTCOMES, ClaimOutcome, Finding, Part, departing, differing, load_claims, outcome_of
+from attnlab.lab.claims.decisions import REPORT
 from attnlab.lab.claims.words import ONE_RUN, earlier_rules
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.headings import headed
@@ -14,7 +15,7 @@ from attnlab.lab.wording import MANY, duration, itemised, origin, seeds_in_words
 from attnlab.lab.written import WrittenResult, chart_title, in_words, strongest
 from attnlab.pages.page import Badge, Page, Section, Top
 
-PAGE = "report.html"
+PAGE = REPORT
 LONGEST_TABLE = 40
 """Longer tables are named, not shown: they are for programs."""
 _OF_OURS: dict[ClaimOutcome, str] = {"as the paper says": "holds", "differs": "does not hold"}

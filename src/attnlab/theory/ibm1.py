@@ -50,8 +50,8 @@ def check_training(iterations: int, tolerance: float | None) -> None:
         raise UsageError(f"IBM Model 1 needs at least one iteration, not {iterations}.")
     if iterations > MOST_ITERATIONS:
         raise UsageError(
-            f"IBM Model 1 makes at most {MOST_ITERATIONS} iterations; after some tens little changes, and a tolerance "
-            "ends it there."
+            f"IBM Model 1 makes at most {MOST_ITERATIONS} iterations, not {iterations}; after some tens little "
+            "changes, and a tolerance ends it there."
         )
     if tolerance is not None and not 0 <= tolerance < 1:
         raise UsageError(f"The tolerance is a share, at least 0 and below 1, not {tolerance}.")

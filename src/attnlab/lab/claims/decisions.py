@@ -18,6 +18,8 @@ from attnlab.lab.claims.registry import PRESETS, Claim, Preset, Stance, departin
 
 ClaimOutcome = Literal["as the paper says", "differs", "open", "not run"]
 OUTCOMES: tuple[ClaimOutcome, ...] = get_args(ClaimOutcome)
+REPORT = "report.html"
+"""An experiment's page, beside its results."""
 PARTS = ("tables", "figures", "replays")
 """Folders in a result's."""
 OF_OURS: dict[ClaimOutcome, str] = {"as the paper says": "holds", "differs": "fails"}
@@ -226,6 +228,9 @@ def _strongest(id: str, evidence: _Evidence) -> Iterator[tuple[str, Preset, Part
 
 def _read_experiment(folder: Path) -> _Evidence:
     evidence: _Evidence = {}
+    inside = {path.name for path in folder.glob("[!.]*")} - {REPORT}
+    if inside and not inside & {*PRESETS}:
+        raise UsageError(f"{folder} holds something else than results; move that away, or run the experiment again.")
     for preset in PRESETS:
         rows = [place for place in sorted(folder.glob(f"{preset}/[!.]*")) if place.is_dir() and place.name not in PARTS]
         for place in (folder / preset, *rows):
