@@ -47,14 +47,14 @@ class Ibm1:
 def check_training(iterations: int, tolerance: float | None) -> None:
     """Refuse a number of iterations or a tolerance that nobody can mean."""
     if iterations < 1:
-        raise UsageError(f"IBM Model 1 needs at least one iteration, not {iterations}.")
+        raise UsageError(f"iterations: IBM Model 1 needs at least one iteration, not {iterations}.")
     if iterations > MOST_ITERATIONS:
         raise UsageError(
-            f"IBM Model 1 makes at most {MOST_ITERATIONS} iterations, not {iterations}; after some tens little "
+            f"iterations: IBM Model 1 makes at most {MOST_ITERATIONS} iterations; after some tens little "
             "changes, and a tolerance ends it there."
         )
     if tolerance is not None and not 0 <= tolerance < 1:
-        raise UsageError(f"The tolerance is a share, at least 0 and below 1, not {tolerance}.")
+        raise UsageError(f"tolerance: it is a share, at least 0 and below 1, not {tolerance}.")
 
 
 def train_ibm1(
