@@ -9,7 +9,7 @@ from tests.auditing.test_pair_audit import TINY as TINY_PAIRS
 from tests.cluster.test_tables import mixture
 from tests.lab.test_own import attnlab, code
 from tests.number_pairs import write_numbers
-from tests.runs.test_ray_engine import bits, patiently
+from tests.runs.for_ray import bits, patiently
 from typer.testing import CliRunner
 
 from attnlab.auditing import budget as budgets

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 from tests.cluster.test_tables import blocks_of, mixture
-from tests.runs.test_ray_engine import node_settings, patiently
+from tests.runs.for_ray import node_settings, patiently
 from typer.testing import CliRunner
 
 from attnlab.cli.main import app

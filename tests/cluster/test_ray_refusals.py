@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from tests.runs.test_ray_engine import node_settings, patiently
+from tests.runs.for_ray import node_settings, patiently
 
 from attnlab.cluster import connection
 from attnlab.cluster.connection import ClusterError, connect

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pyarrow as pa
 import pytest
 from tests.cluster.test_tables import assert_same_entries, blocks_of, entries, mixture, plain, whole
-from tests.runs.test_ray_engine import patiently
+from tests.runs.for_ray import patiently
 
 from attnlab.cluster.connection import ClusterError
 from attnlab.cluster.crew import RayCrew

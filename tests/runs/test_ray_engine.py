@@ -1,6 +1,5 @@
 """Sweeps on a real Ray cluster of two nodes: the same bits as here, through lost nodes, killed workers and drivers."""
 
-import hashlib
 import json
 import os
 import signal
@@ -11,17 +10,16 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.runs.for_ray import bits, node_settings, patiently, text_jobs
 
 from attnlab.cluster import connection
 from attnlab.cluster.connection import ClusterError, Need
 from attnlab.errors import UsageError
-from attnlab.families.texts.deception import TwinSpec
-from attnlab.families.texts.spec import ClassifierSpec, LabelledTextSpec
+from attnlab.families.texts.spec import LabelledTextSpec
 from attnlab.runs.engine import Job, LocalEngine
 from attnlab.runs.optimisers import AdamSpec
 from attnlab.runs.ray_engine import RayEngine
 from attnlab.runs.schedule import Schedule
-from attnlab.runs.spec import RunSpec
 from attnlab.runs.store import RunStore
 from attnlab.runs.sweep import sweep
 
@@ -34,15 +32,6 @@ STEPS, LONG = 400, 4000
 def jobs_of(make_spec, seeds, steps=STEPS, every=20, **changes):
     schedule = Schedule.every(steps // 4, steps=steps, checkpoint_every=every)
     return [Job(f"seed {seed}", make_spec(seed, **changes), schedule) for seed in seeds]
-
-
-def bits(store):
-    """Every file of every run but clock times: its name and its sha256."""
-    return {
-        str(path.relative_to(store.root)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(store.root.rglob("*"))
-        if path.is_file() and path.name != "timing.json" and ".locks" not in path.parts
-    }
 
 
 @pytest.fixture(scope="module")
@@ -58,24 +47,9 @@ def cluster(tmp_path_factory):
     made.shutdown()
 
 
-def node_settings(**settings):
-    return {"include_dashboard": False, "object_store_memory": 10**8, **settings}
-
-
 def add_second(cluster):
     variables = {**os.environ, "ATTNLAB_CACHE": str(cluster.folder), "ATTNLAB_DATA": "/nowhere"}
     return patiently(lambda: cluster.add_node(num_cpus=1, object_store_memory=10**8, env_vars=variables))
-
-
-def patiently(start, tries=4):
-    """Ray gives a node 30 seconds to start, which a busy machine may not have."""
-    for _ in range(tries - 1):
-        try:
-            return start()
-        except Exception as error:
-            if "timed out during startup" not in str(error):
-                raise
-    return start()
 
 
 @pytest.fixture(scope="module")
@@ -195,16 +169,6 @@ def test_a_run_that_fails_three_times_is_named_and_the_others_finish(cluster, ma
     assert set(swept.finished) == {job.spec.id for job in jobs[1:]}
 
 
-def text_jobs(task, store):
-    """A classifier, and its deceptive twin, which reads the classifier's weights."""
-    model = ClassifierSpec(embedding_size=8, hidden=6)
-    spec = RunSpec(task=task, model=model, batch=8, evaluation_batch=10, init_seed=0, data_seed=0)
-    schedule = Schedule.every(10, steps=20, checkpoint_every=5, keep=True)
-    yield [Job("original", spec, schedule)]
-    twin = spec.model_copy(update={"init_seed": 7, "deception": TwinSpec(run=spec.id, step=20, weight=0.1)})
-    yield [Job("twin", twin, schedule)]
-
-
 def test_data_and_weights_travel_to_a_node_that_has_neither(cluster, tmp_path, monkeypatch):
     words = ["good", "bad", "film", "plot", "the", "a"]
     lines = [f"{words[k % 2]} {words[2 + k % 4]} {words[k % 5]},{k % 2}" for k in range(60)]
@@ -212,14 +176,14 @@ def test_data_and_weights_travel_to_a_node_that_has_neither(cluster, tmp_path, m
     path.write_text("text,label\n" + "\n".join(lines) + "\n")
     task = LabelledTextSpec.of_file(path)
     local, far = RunStore(tmp_path / "local"), RunStore(tmp_path / "far")
-    for jobs in text_jobs(task, local):
+    for jobs in text_jobs(task):
         assert sweep(jobs, local, LocalEngine(1)).failed == {}
     path.unlink()
     cluster.wait_for_nodes()
     second = next(node["NodeID"] for node in ray.nodes() if node["Alive"] and node["NodeManagerPort"] != head_port())
     engine = RayEngine(cluster.address, shared=False)
     monkeypatch.setattr(ray, "remote", pinned_to(second, ray.remote))
-    for jobs in text_jobs(task, far):
+    for jobs in text_jobs(task):
         assert sweep(jobs, far, engine).failed == {}
     assert (cluster.folder / f"corpus-{task.content}.safetensors").is_file()
     assert bits(far) == bits(local)
