@@ -256,10 +256,8 @@ def is_there(path: Path) -> bool:
     """Whether there is anything of this name, be it a link or a file that may not be looked at."""
     try:
         path.lstat()
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
+    except OSError as fault:
+        return not isinstance(fault, FileNotFoundError)
     return True
 
 
@@ -270,9 +268,7 @@ def names_in(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as fault:
-        kind = (
-            UsageError if fault.errno == errno.ELOOP else StoreError
-        )  # no reading again helps against links in a circle
+        kind = UsageError if fault.errno == errno.ELOOP else StoreError  # links in a circle stay as they are
         raise kind(f"{folder} cannot be read ({fault.strerror or fault}).") from fault
 
 

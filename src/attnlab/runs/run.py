@@ -198,9 +198,8 @@ class Run:
         rows, marks = tables.read_rows(metrics, self.id)
         recorded = record.get("metrics", [])
         if not tables.rows_agree(recorded, rows):
-            raise Contradiction(
-                f"{metrics} disagrees with the rows in {path}: one of them was altered; delete that one."
-            )
+            altered = "one of them was altered; delete that one"
+            raise Contradiction(f"{metrics} disagrees with the rows in {path}: {altered}.")
         if tables.rows_lacking(recorded, rows):
             raise StoreError(f"{metrics} lacks rows that {path} has.")
         return rows, marks
