@@ -180,6 +180,7 @@ def test_data_and_weights_travel_to_a_node_that_has_neither(cluster, tmp_path, m
         assert sweep(jobs, local, LocalEngine(1)).failed == {}
     path.unlink()
     cluster.wait_for_nodes()
+    connection.connect(cluster.address, 1)
     second = next(node["NodeID"] for node in ray.nodes() if node["Alive"] and node["NodeManagerPort"] != head_port())
     engine = RayEngine(cluster.address, shared=False)
     monkeypatch.setattr(ray, "remote", pinned_to(second, ray.remote))

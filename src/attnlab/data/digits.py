@@ -5,6 +5,7 @@ then the numbers. The files may be packed by gzip, as they are offered. Their co
 """
 
 import gzip
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -58,11 +59,22 @@ def load_digits(root: Path | None) -> Digits:
     return Digits("MNIST", _halved(train), train_labels.astype(np.int64), _halved(test), test_labels.astype(np.int64))
 
 
-def read_known(folder: Path, name: str) -> Bytes:
-    """One of MNIST's files, plain or packed; a file with another content than the official one is refused."""
+def digit_files() -> list[Path]:
+    """MNIST's files in the folder that ATTNLAB_DATA names; none where it has no MNIST."""
+    folder = Path(os.environ.get("ATTNLAB_DATA") or os.devnull) / "mnist"
+    return [_file(folder, name) for name in SUMS] if folder.is_dir() else []
+
+
+def _file(folder: Path, name: str) -> Path:
     path = next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
     if path is None:
         raise UsageError(f"{folder} has no {name} (or {name}.gz); MNIST has the four files {', '.join(SUMS)}.")
+    return path
+
+
+def read_known(folder: Path, name: str) -> Bytes:
+    """One of MNIST's files, plain or packed; a file with another content than the official one is refused."""
+    path = _file(folder, name)
     values, data = _read(path)
     if sha256(data).hexdigest() != SUMS[name]:
         raise UsageError(f"{path} is not MNIST's {name}: its content has another sha256.")

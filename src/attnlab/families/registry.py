@@ -19,11 +19,13 @@ network with another run's has an ``original``, that run's id and step, and its 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from attnlab.data.sent_files import keep_files
 from attnlab.errors import UsageError
 from attnlab.protocols import Problem, RunSettings, StopRule, Twin, Weights
 from attnlab.records import Spec
@@ -203,12 +205,20 @@ def build_problem(spec: RunSettings, device: str = "cpu", weights: Weights | Non
     return problem
 
 
-def kept_data(spec: RunSettings) -> str | None:
-    """Keep the data of a run's task in the cache (`attnlab.data.cache`), and say under which name, if its task can:
-    a machine that has no data is sent it. None for tasks that need none, or whose files every machine must have.
+def kept_data(spec: RunSettings) -> list[str]:
+    """Keep the data that a run needs in the cache (`attnlab.data.cache`), and say under which names: a machine that has
+    no data is sent it. A task or model may have ``keep()``, which keeps data preprocessed, and ``reads()``: files of
+    the data folder, or None.
     """
-    keep: Callable[[], str] | None = getattr(spec.task, "keep", None)
-    return None if keep is None else keep()
+    names: list[str] = []
+    files: list[Path] | None = None
+    for part in (spec.task, spec.model):
+        keep: Callable[[], str] | None = getattr(part, "keep", None)
+        names += [] if keep is None else [keep()]
+        reads: Callable[[], list[Path] | None] | None = getattr(part, "reads", None)
+        read = None if reads is None else reads()
+        files = files if read is None else [*(files or ()), *read]
+    return names if files is None else [*names, keep_files(files)]
 
 
 def stop_rule(spec: RunSettings) -> StopRule | None:

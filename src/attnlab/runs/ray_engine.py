@@ -121,6 +121,7 @@ class _Sweep:
         self.waiting = deque(_Errand(number, job) for number, job in enumerate(jobs))
         self.out: dict[Any, _Errand] = {}
         self.data: dict[str, list[Any]] = {}
+        self.sent: dict[str, Any] = {}
         self.task = ray.remote(train_on_ray).options(
             num_returns="streaming",
             max_retries=0,  # another try begins where the last checkpoint that came back is
@@ -176,17 +177,19 @@ class _Sweep:
         return self.task.remote(json.dumps(order), self._data_of(errand.job), *parcels)
 
     def _data_of(self, job: Job) -> list[Any]:
-        """The name of the data that a job needs and a reference to it: one for all jobs on the same data.
+        """The names of the data that a job needs, each with a reference to it: one for all jobs on the same data.
 
         A Ray that was started here has the data where this process has it.
         """
         if self.engine.address is None:
             return []
-        key = json.dumps(job.spec.task.model_dump(mode="json"), sort_keys=True)
+        key = json.dumps([part.model_dump(mode="json") for part in (job.spec.task, job.spec.model)], sort_keys=True)
         if key not in self.data:
-            name = kept_data(job.spec)
-            content = None if name is None else cached_bytes(name)
-            self.data[key] = [] if content is None else [name, self.ray.put(content)]
+            self.data[key] = []
+            for name in kept_data(job.spec):
+                if name not in self.sent and (content := cached_bytes(name)) is not None:
+                    self.sent[name] = self.ray.put(content)
+                self.data[key] += [name, self.sent[name]] if name in self.sent else []
         return self.data[key]
 
     def _hear(self, task: Any) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 
 from attnlab.cluster.connection import import_ray, versions
 from attnlab.data.cache import is_cached, put_cached
+from attnlab.data.sent_files import data_from
 from attnlab.runs.environment import keep_memory
 from attnlab.runs.parcel import Seen, collect, lay_out, pack, unpack
 from attnlab.runs.store import RunStore
@@ -74,13 +75,14 @@ def _train(
 
     try:
         _fetch(data)
-        if job["store"] is not None:
-            if not Path(job["store"], job["token"]).is_file():
-                raise FileNotFoundError(f"this node does not see {job['store']}, as all others did")
-            work(job, RunStore(job["store"]), job["device"], post, stopping)
-        else:
-            with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
-                _train_apart(job, Path(folder), parcels, messages, stopping)
+        with data_from(data[::2]):
+            if job["store"] is not None:
+                if not Path(job["store"], job["token"]).is_file():
+                    raise FileNotFoundError(f"this node does not see {job['store']}, as all others did")
+                work(job, RunStore(job["store"]), job["device"], post, stopping)
+            else:
+                with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+                    _train_apart(job, Path(folder), parcels, messages, stopping)
     except BaseException as error:  # whatever it is, the driver has to know of it
         post({"job": job["job"], "kind": "failed", "error": f"{type(error).__name__}: {error}"})
     finally:

@@ -1,10 +1,14 @@
 """Specs of the teacher family: teachers, noisy digits, texts as word vectors, and students of P2's kinds."""
 
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
 
+from attnlab.data.corpora import data_folder, known_corpus
+from attnlab.data.digits import digit_files
+from attnlab.data.vectors import find_vectors
 from attnlab.families.teacher.examples import Data
 from attnlab.families.teacher.teachers import Form, Relevance, Teachers
 from attnlab.models.self_attention import Readout, Scale, SelfAttention, TwoLayer, WordAttention
@@ -76,6 +80,10 @@ class DigitsSpec(Spec):
     noise: Annotated[float, Field(ge=0)] = 0.3
     problems: Count = 1
 
+    def reads(self) -> list[Path]:
+        """Those that it reads: none where the digits are scikit-learn's."""
+        return digit_files()
+
     def data(self, seed: int, precision: Precision) -> Data:
         from attnlab.families.teacher.digits import digit_data
 
@@ -95,6 +103,12 @@ class WordVectorsSpec(Spec):
     samples: Count
     tests: Count = 1000
     problems: Count = 1
+
+    def reads(self) -> list[Path]:
+        """Those that it reads: the corpus' own, and word vectors."""
+        root = data_folder(None)
+        found = known_corpus(self.corpus).find(root)
+        return [*(() if found is None else (*found.train, *found.test)), find_vectors(root)]
 
     def data(self, seed: int, precision: Precision) -> Data:
         from attnlab.families.teacher.word_vectors import text_data

@@ -143,9 +143,15 @@ class VectorsSpec(Record):
     def identity(self) -> dict[str, Any]:
         return {"content": self.content}
 
+    def file(self) -> Path:
+        """Where it is; on a machine that was sent it, in the data folder."""
+        path = data_folder(None) / self.path
+        sent = data_folder(None) / path.name
+        return sent if sent.is_file() and not path.is_file() else path
+
     def read(self, words: tuple[str, ...]) -> tuple[torch.Tensor, torch.Tensor]:
         """The ids of those ``words`` that have a vector, and their vectors: (n,), (n, size)."""
-        path = data_folder(None) / self.path
+        path = self.file()
         if (content := _content(path)) != self.content:
             raise UsageError(
                 f"{path} has changed: its content is {content}, and the run was planned for {self.content}."
@@ -172,6 +178,10 @@ class ClassifierSpec(Spec):
     bidirectional: bool = True
     attention: TextAttention = "learned"
     vectors: VectorsSpec | None = None
+
+    def reads(self) -> list[Path] | None:
+        """Those that it reads."""
+        return None if self.vectors is None else [self.vectors.file()]
 
     def build(self, words: tuple[str, ...], classes: int, seed: int) -> Classifier:
         settings = self.model_dump(exclude={"kind", "vectors"})

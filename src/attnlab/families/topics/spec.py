@@ -1,10 +1,11 @@
 """Specs of the topics family: P1's synthetic task, the Stanford Sentiment Treebank, and P1's classifier."""
 
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from attnlab.families.topics.sst import Classes, Treebank, read_sst, sst_folder
+from attnlab.families.topics.sst import Classes, Treebank, read_sst, sst_files, sst_folder
 from attnlab.families.topics.task import TopicTask, topic_sets
 from attnlab.models.topic import Below, ClassifierKind, Start, TopicModel, make_classifier, released_generator
 from attnlab.records import Count, Spec
@@ -48,6 +49,10 @@ class SstSpec(Spec):
     kind: Literal["sst"] = "sst"
     classes: Classes = 2
     padded: bool = False
+
+    def reads(self) -> list[Path]:
+        """Those that it reads."""
+        return sst_files(sst_folder())
 
     def build(self) -> Treebank:
         return read_sst(sst_folder(), self.classes, padded=self.padded)

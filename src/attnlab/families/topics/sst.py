@@ -19,6 +19,7 @@ from attnlab.families.topics.task import Split
 
 Classes = Literal[2, 5]
 PAD = "$pad$"
+PARTS = ("train", "dev", "test")
 
 _PUNCTUATION = re.compile(r"[^\w\s]")
 
@@ -46,6 +47,18 @@ def sst_folder() -> Path:
     return Path(root) / "sst"
 
 
+def sst_files(folder: Path) -> list[Path]:
+    """The trees' three files."""
+    return [_file(folder, name) for name in PARTS]
+
+
+def _file(folder: Path, part: str) -> Path:
+    path = first(folder, f"{part}.txt")
+    if path is None:
+        raise UsageError(f"{folder} has no {part}.txt or {part}.txt.gz; the treebank's trees are needed there.")
+    return path
+
+
 def read_sst(folder: Path, classes: Classes, *, padded: bool = False) -> Treebank:
     """SST5, or SST2: without the middle label, 0 and 1 against 3 and 4.
 
@@ -53,7 +66,7 @@ def read_sst(folder: Path, classes: Classes, *, padded: bool = False) -> Treeban
     any other: as released.
     """
     ids: dict[str, int] = {}
-    parts = [_sentences(folder, name, classes) for name in ("train", "dev", "test")]
+    parts = [_sentences(folder, name, classes) for name in PARTS]
     coded = [[([ids.setdefault(word, len(ids)) for word in words], label) for words, label in part] for part in parts]
     if padded:
         longest = max(len(words) for part in coded for words, _ in part)
@@ -64,11 +77,8 @@ def read_sst(folder: Path, classes: Classes, *, padded: bool = False) -> Treeban
 
 def _sentences(folder: Path, name: str, classes: Classes) -> list[tuple[list[str], int]]:
     """Words and label of every sentence of a split that the task has."""
-    path = first(folder, f"{name}.txt")
-    if path is None:
-        raise UsageError(f"{folder} has no {name}.txt or {name}.txt.gz; the treebank's trees are needed there.")
     sentences = []
-    for tree in read_trees(path):
+    for tree in read_trees(_file(folder, name)):
         words = _PUNCTUATION.sub("", " ".join(tree.leaves).lower()).split()
         if not words:
             raise UsageError(f"{tree.place} is a sentence without a word: {' '.join(tree.leaves)[:40]!r}.")
