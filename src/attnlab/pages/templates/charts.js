@@ -267,6 +267,9 @@ const attnlabCharts = (() => {
     }
   }
 
+  /** Pixels that a chart has; inside a tab that is not open, those that it will have. */
+  const widthOf = (node) => node.clientWidth || (node.closest("[role=tabpanel][hidden]") && node.closest(".tabs").clientWidth) || 0;
+
   /** One drawing of a chart after the other, each to the width that there is by then. */
   function draw(node) {
     node.drawing = (node.drawing || Promise.resolve()).then(() => drawNow(node));
@@ -274,7 +277,7 @@ const attnlabCharts = (() => {
   }
 
   async function drawNow(node) {
-    const width = node.clientWidth, how = `${width} ${dark()}`;
+    const width = widthOf(node), how = `${width} ${dark()}`;
     if (!width || node.drawnAt === how) return;
     try {
       const original = await description(node);
@@ -329,13 +332,19 @@ const attnlabCharts = (() => {
     }
   }
 
-  /** Charts that are seen first are drawn first, the others while nothing else is to be done. */
+  /** Charts that are seen first are drawn first, then those of tabs that are not open: printed, all of them are. */
   async function drawAll() {
-    for (const node of all(".chart[id]").filter((one) => one.clientWidth)) {
-      await draw(node);
-      await new Promise((go) => setTimeout(go));
-    }
+    const inOrder = async (nodes) => {
+      for (const node of nodes) {
+        await draw(node);
+        await new Promise((go) => setTimeout(go));
+      }
+    };
+    const charts = all(".chart[id]");
+    await inOrder(charts.filter((one) => one.clientWidth));
     document.documentElement.dataset.drawn = "yes";
+    await inOrder(charts.filter((one) => !one.clientWidth));
+    document.documentElement.dataset.drawn = "all";
   }
 
   return { unpack, draw, drawAll, picture };
