@@ -20,7 +20,7 @@ FLAGS = [
     "--disable-sync",
 ]
 """As root, without a screen, and without a browser's calls home."""
-DRAWN = "html[data-drawn=yes]"
+DRAWN = "html[data-drawn]"
 WITH_PAGES = [name for name in EXPERIMENTS if (RESULTS / name).is_dir()]
 
 

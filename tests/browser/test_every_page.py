@@ -20,20 +20,32 @@ OVERFLOWS = """() => {
     const pictures = [...document.querySelectorAll(".chart svg")].filter(
       (one) => one.getBoundingClientRect().width > one.parentElement.clientWidth + 1);
     const charts = [...document.querySelectorAll(".chart")];
-    const small = [...document.querySelectorAll(".chart svg text")].filter(
-      (one) => one.textContent.trim() && parseFloat(getComputedStyle(one).fontSize) < 12);
+    const shrunk = (svg) => svg.getBoundingClientRect().width / svg.getAttribute("width");
+    const small = [...document.querySelectorAll(".chart svg text")].filter((one) => one.textContent.trim()
+      && parseFloat(getComputedStyle(one).fontSize) * shrunk(one.closest("svg")) < 11.5);
+    const level = (one) => one.textContent.trim() && getComputedStyle(one).opacity > 0
+      && !/rotate/.test(one.getAttribute("transform") || "");
+    const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2;
+    const crowded = [...document.querySelectorAll(".chart .role-axis-label")].filter((axis) => {
+      const boxes = [...axis.querySelectorAll("text")].filter(level).map((one) => one.getBoundingClientRect());
+      return boxes.some((a, k) => boxes.slice(k + 1).some((b) => meet(a, b)));
+    });
     return {
       sideways: document.documentElement.scrollWidth - document.documentElement.clientWidth,
       wider: wider.map((one) => one.id || one.tagName + "." + one.className),
       pictures: pictures.map((one) => one.parentElement.id),
-      small: small.length,
+      small: small.map((one) => one.textContent),
+      crowded: crowded.map((one) => one.closest(".chart").id),
       failed: [...document.querySelectorAll(".chart-failed")].map((one) => one.textContent),
       blank: charts.filter((one) => one.clientWidth && !one.querySelector("svg")).length,
       unnamed: charts.filter((one) => (one.getAttribute("aria-label") || "").length < 20).length,
     };
   });
 }"""
-NOTHING = {"sideways": 0, "wider": [], "pictures": [], "small": 0, "failed": [], "blank": 0, "unnamed": 0}
+NOTHING = {"sideways": 0, "wider": [], "pictures": [], "small": [], "crowded": [], "failed": []} | {
+    "blank": 0,
+    "unnamed": 0,
+}
 
 
 FIRST = """() => ["h1", ".lead", ".top .badge", ".top .chart svg", ".answer"].map((part) => {

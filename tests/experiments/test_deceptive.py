@@ -90,6 +90,8 @@ def test_a_network_beside_itself_and_beside_others():
     ]
     assert other.tvd[3] == pytest.approx(np.mean(tvd))
     assert other.accuracy == pytest.approx(np.mean([one.right.mean() for one in own]))
+    shown = {column for column, _ in Deceptive.dots.values()}
+    assert {*shown, *(f"{column}_{end}" for column in shown for end in ("low", "high")), "chance"} <= set(other.line())
     assert seeds_apart(standard)["tvd"] > 0
     assert seeds_apart(standard[:1]) is None
 
@@ -157,6 +159,8 @@ def test_uniform_attention_is_as_good_within_the_margin():
         ((part,),) = (finding.parts for finding in story.findings())
         return part.verdict
 
+    line = Difference(learned, same, 0.02).line()
+    assert {column for column, _ in UniformAccuracy.dots.values()} <= set(line)
     assert verdict(same) == "holds" and verdict(worse) == "fails"
     assert verdict(same, seeds=2) == "holds"  # over texts alone
     noisy = learned + np.array([0.05, -0.05, 0.04, -0.04, 0.0])[:, None]

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import ClassVar
 
 import altair as alt
 import pytest
@@ -13,10 +14,11 @@ from attnlab.errors import UsageError
 from attnlab.experiments.bitexts.corpora import ROWS as PAIR_ROWS
 from attnlab.experiments.texts.corpora import ROWS, TextExperiment
 from attnlab.lab.claims import Finding, Part
+from attnlab.lab.page_of_rows import RowsExperiment, dots
 from attnlab.lab.page_words import page_words
 from attnlab.lab.registry import EXPERIMENTS
 from attnlab.lab.result import write_table
-from attnlab.lab.written import shown, strongest
+from attnlab.lab.written import WrittenResult, shown, strongest
 
 RESULTS = Path(__file__).parents[2] / "results"
 HOSTILE = '</script><script>alert(1)</script> & "quotes" <b>'
@@ -196,3 +198,26 @@ def test_a_figure_s_heading_names_its_corpus_once(tmp_path):
     chart["title"]["text"] = "sst: words"
     path.write_text(json.dumps(chart), encoding="utf-8")
     assert "<h2>SST (quick): words</h2>" in page_of(tmp_path)
+
+
+class Sides(RowsExperiment):
+    name, title, source = "sides", "Two sides", "slides"
+    rows, main, lead = ("sst",), "both", "a lead"
+    dots_axis, dots_title = "accuracy", "both sides"
+    dots: ClassVar = {"learned": ("learned", {"measure": "accuracy"}), "all": "chance"}
+
+
+def test_a_dot_can_be_a_column_of_one_line_with_its_interval():
+    table = [
+        {"measure": "accuracy", "learned": "0.8", "learned_low": "0.7", "learned_high": "0.9", "chance": "0.5"},
+        {"measure": "loss", "learned": "0.4", "learned_low": "", "learned_high": "", "chance": "nan"},
+    ]
+
+    class Kept(WrittenResult):
+        def lines(self, name):
+            return table if name == "both" else []
+
+    learned, *others = dots(Sides(), Kept("paper", "sst", Path(), {}))
+    shown = ("SST", "learned", 0.8, 0.7, 0.9, 0.5)
+    assert tuple(learned[key] for key in ("corpus", "what", "value", "low", "high", "chance")) == shown
+    assert [(point["what"], point["value"], point["low"]) for point in others] == [("all", 0.5, None)]

@@ -18,6 +18,7 @@ from attnlab.lab.written import WrittenResult, strongest
 from attnlab.pages.charts import dot_rows
 from attnlab.pages.page import Badge, Page, Section, Top
 
+HOLLOW = "Dots are hollow where the runs were reduced."
 DOTS = "Dots are hollow where the runs were reduced; ticks: chance."
 INTERVALS = " Lines: 95 % intervals over texts."
 AUTHORS = " Diamonds: the authors' own figures, where they are known."
@@ -29,7 +30,8 @@ class RowsExperiment(Experiment):
     ``lead``: the sentence below the page's title; ``main``: the table that is shown over all corpora; ``columns``:
     those of its columns that are, and their headings (none: all); ``shown``: the tables for each corpus;
     ``answers_with``: the rows without which it gives no answer (none: all); ``dots``: what the picture over all corpora
-    compares: by label a column of ``dots_table``, or the values of a line of it.
+    compares: by label a column of ``dots_table``, the ``value`` of a line of it, or a column of a line; ``dots_axis``:
+    what that is.
     """
 
     lead: ClassVar[str] = ""
@@ -37,9 +39,10 @@ class RowsExperiment(Experiment):
     columns: ClassVar[Mapping[str, str]] = {}
     shown: ClassVar[tuple[str, ...]] = ()
     answers_with: ClassVar[tuple[str, ...]] = ()
-    dots: ClassVar[Mapping[str, str | Mapping[str, str]]] = {}
+    dots: ClassVar[Mapping[str, str | Mapping[str, str] | tuple[str, Mapping[str, str]]]] = {}
     dots_table: ClassVar[str] = ""
     dots_title: ClassVar[str] = ""
+    dots_axis: ClassVar[str] = "agreement"
 
     def page(self, folder: Path) -> Page:
         return page_of_rows(self, folder) if self.rows else super().page(folder)
@@ -77,24 +80,24 @@ def _first(experiment: RowsExperiment, results: Sequence[WrittenResult]) -> Sect
     points = [point for result in results for point in dots(experiment, result)]
     if not points:
         return None
-    caption = DOTS + (INTERVALS if any(point["low"] is not None for point in points) else "")
+    caption = DOTS if any(point["chance"] is not None for point in points) else HOLLOW
+    caption += INTERVALS if any(point["low"] is not None for point in points) else ""
+    chart = dot_rows(points, title=experiment.dots_title, x_title=experiment.dots_axis)
     caption += AUTHORS if any(point["authors"] is not None for point in points) else ""
-    return Section(experiment.dots_title, chart=dot_rows(points, title=experiment.dots_title), caption=caption)
+    return Section(experiment.dots_title, chart=chart, caption=caption)
 
 
 def dots(experiment: RowsExperiment, result: WrittenResult) -> list[dict[str, Any]]:
     """What one corpus has in the picture of all: a point for each label of ``dots``, from its table."""
     points = []
-    for label, where in experiment.dots.items():
+    for label, which in experiment.dots.items():
+        column, where = (which, {}) if isinstance(which, str) else which if isinstance(which, tuple) else ("", which)
+        names = (f"{column}_low", f"{column}_high") if column else ("low", "high")
         for line in result.lines(experiment.dots_table or experiment.main):
-            if isinstance(where, str):
-                value, low, high = line.get(where), None, None
-            elif all(line.get(column) == name for column, name in where.items()):
-                value, low, high = line.get("value"), line.get("low"), line.get("high")
-            else:
+            if any(line.get(name) != value for name, value in where.items()):
                 continue
-            numbers = {"value": value, "low": low, "high": high, "chance": line.get("chance")}
-            numbers["authors"] = None if isinstance(where, str) else line.get("authors")
+            numbers = {"value": line.get(column or "value"), "low": line.get(names[0]), "high": line.get(names[1])}
+            numbers |= {"chance": line.get("chance"), "authors": None if column else line.get("authors")}
             point = {name: _number(text) for name, text in numbers.items()}
             if point["value"] is not None:
                 runs = "all runs" if result.preset == "paper" else "reduced"

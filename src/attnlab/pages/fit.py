@@ -27,6 +27,7 @@ _NUMBERS = {"labelFontSize": SMALLEST, "titleFontSize": SMALLEST}
 CONCEPTS = {
     "attention": "#d55e00",
     "attention at the right position": "#d55e00",
+    "attention on the right word": "#d55e00",
     "attention, one after the right position": "#cc79a7",
     "lexical probe": "#0072b2",
     "relevance (the probe by its sum)": "#0072b2",

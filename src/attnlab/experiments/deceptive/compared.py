@@ -192,7 +192,8 @@ def influences(row: str, table: Table) -> alt.TopLevelMixin:
         for line in table
         for key, name in (("tau", "the network's own"), ("tau_standard", "the standard network's"))
     ]
-    base = alt.Chart(inline(shown)).encode(y=alt.Y("training:N", title=None, sort=order), color=hue("influence"))
+    y, beside = alt.Y("training:N", title=None, sort=order), alt.YOffset("influence:N")
+    base = alt.Chart(inline(shown)).encode(y=y, yOffset=beside, color=hue("influence"))
     x = alt.X("low:Q", title="tau of attention with leave-one-out, 95 % interval over texts")
     bars, points = (
         base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="high:Q"),

@@ -71,6 +71,11 @@ class Deceptive(TextExperiment):
         "what it costs, and whether attention still points at the words that predictions depend on."
     )
     main = "twins"
+    dots_title = "How often attention's top word is among the most influential ones"
+    dots: ClassVar[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+        "standard network": ("A", {"training": "standard"}),
+        "its twin": ("A", {"chosen": "True"}),
+    }
     shown = ("held_out", "public")
     columns: ClassVar[Mapping[str, str]] = {
         "training": "training",

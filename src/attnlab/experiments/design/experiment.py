@@ -16,7 +16,7 @@ from attnlab.experiments.teacher.cells import LEAST, Cell, CellExperiment, Curve
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Figures, Table, claim
 from attnlab.lab.rules import higher, missing
-from attnlab.pages.charts import INK, headed, inline, rounded
+from attnlab.pages.charts import CONTRAST, INK, headed, inline, rounded
 from attnlab.stats.bootstrap import bootstrap_interval
 from attnlab.stats.samples_needed import log_ratio
 
@@ -124,12 +124,14 @@ class Design(CellExperiment):
         rows = [row for row in self.advice() if row["times"] is not None]
         y = alt.Y("choice:N", title=None, sort=[row["choice"] for row in rows])
         base = alt.Chart(inline(rows)).encode(y=y)
-        x = alt.X("times:Q", title="times the samples of the default", scale=alt.Scale(type="log"))
-        dots = base.mark_point(filled=True, size=50).encode(x=x, tooltip=["choice:N", rounded("times", ".2f")])
-        spans = base.mark_rule().encode(x=alt.X("low:Q"), x2="high:Q")
+        title = "times the samples of the default"
+        x = alt.X("times:Q", title=title, scale=alt.Scale(type="log"))
+        dots = base.mark_point(filled=True, size=60, color=CONTRAST[1], opacity=1)
+        dots = dots.encode(x=x, tooltip=["choice:N", rounded("times", ".2f")])
+        spans = base.mark_rule(color=CONTRAST[1], strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2="high:Q")
         one = alt.Chart().mark_rule(strokeDash=[4, 3], color=INK).encode(x=alt.datum(1.0))
         chart = alt.layer(spans, dots, one, data=inline(rows))
-        return {"advice": headed(chart, "Samples needed by each choice", width=420, height=320)}
+        return {"advice": headed(chart, "Samples needed by each choice", width=420, height=24 * len(rows))}
 
     def summary(self) -> str:
         return " ".join(

@@ -52,6 +52,12 @@ class UniformAccuracy(TextExperiment):
     decides_at = ("reduced", "paper")
     lead = "The same network from the same start on the same batches, with attention learned and with attention at 1/L."
     main = "differences"
+    dots_title = "Accuracy with learned and with uniform attention"
+    dots_axis = "accuracy"
+    dots: ClassVar[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+        "learned": ("learned", {"measure": "accuracy"}),
+        "uniform": ("uniform", {"measure": "accuracy"}),
+    }
     columns: ClassVar[Mapping[str, str]] = {
         "measure": "measure",
         "learned": "learned",

@@ -200,13 +200,8 @@ const attnlabCharts = (() => {
     for (const [key, value] of Object.entries(part)) made[key] = ["datasets", "values", "domain", "test"].includes(key) ? value : inked(value);
     if (SCHEMES[part.scheme]) {
       delete made.scheme;
-      made.range = SCHEMES[part.scheme];
+      Object.assign(made, { range: SCHEMES[part.scheme], interpolate: "lab" }, SCHEMES[part.scheme].length > 2 ? { domainMid: 0 } : {});
     } else if (Array.isArray(part.range) && part.range[0] === "#ffffff") made.range = SCHEMES.blues;
-    if (part.condition && part.condition.value === "white") {
-      // A number on a cell: dark on bright ones, and bright on dark ones.
-      const test = part.condition.test.replace(/> ([\d.e+-]+)/, (_, limit) => `> ${0.75 * limit}`);
-      Object.assign(made, { condition: { test, value: "#10151a" }, value: "#e6e8eb" });
-    }
     return made;
   }
 
@@ -251,7 +246,21 @@ const attnlabCharts = (() => {
     // Labels that cannot be broken: the picture as a whole becomes a little smaller.
     if (total > width) Object.assign(node.querySelector("svg").style, { width: "100%", height: "auto" });
     raiseAxes(node, columns);
+    inkNumbers(node);
     return spec;
+  }
+
+  /** Numbers on coloured cells in the ink, dark or bright, that is read better on each. */
+  function inkNumbers(node) {
+    for (const numbers of all(".mark-text.role-mark", node)) {
+      const cells = all(":scope > .mark-rect.role-mark > path", numbers.parentElement), texts = all(":scope > text", numbers);
+      if (!texts.length || cells.length !== texts.length) continue;
+      texts.forEach((text, k) => {
+        const parts = (getComputedStyle(cells[k]).fill.match(/[\d.]+/g) || []).map((part) => (part / 255 <= 0.04 ? part / 3294 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+        const light = 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+        text.style.fill = light > 0.18 ? "#10151a" : "#ffffff";
+      });
+    }
   }
 
   /** Where the last row has fewer panels, the axes that would stand below nothing move up to the panel above. */
@@ -267,6 +276,9 @@ const attnlabCharts = (() => {
     }
   }
 
+  /** Pixels that a chart has; inside a tab that is not open, those that it will have. */
+  const widthOf = (node) => node.clientWidth || (node.closest("[role=tabpanel][hidden]") && node.closest(".tabs").clientWidth) || 0;
+
   /** One drawing of a chart after the other, each to the width that there is by then. */
   function draw(node) {
     node.drawing = (node.drawing || Promise.resolve()).then(() => drawNow(node));
@@ -274,7 +286,7 @@ const attnlabCharts = (() => {
   }
 
   async function drawNow(node) {
-    const width = node.clientWidth, how = `${width} ${dark()}`;
+    const width = widthOf(node), how = `${width} ${dark()}`;
     if (!width || node.drawnAt === how) return;
     try {
       const original = await description(node);
@@ -329,13 +341,19 @@ const attnlabCharts = (() => {
     }
   }
 
-  /** Charts that are seen first are drawn first, the others while nothing else is to be done. */
+  /** Charts that are seen first are drawn first, then those of tabs that are not open: printed, all of them are. */
   async function drawAll() {
-    for (const node of all(".chart[id]").filter((one) => one.clientWidth)) {
-      await draw(node);
-      await new Promise((go) => setTimeout(go));
-    }
+    const inOrder = async (nodes) => {
+      for (const node of nodes) {
+        await draw(node);
+        await new Promise((go) => setTimeout(go));
+      }
+    };
+    const charts = all(".chart[id]");
+    await inOrder(charts.filter((one) => one.clientWidth));
     document.documentElement.dataset.drawn = "yes";
+    await inOrder(charts.filter((one) => !one.clientWidth));
+    document.documentElement.dataset.drawn = "all";
   }
 
   return { unpack, draw, drawAll, picture };

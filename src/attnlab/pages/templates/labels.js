@@ -68,7 +68,7 @@ const attnlabLabels = (() => {
         const before = items[k - 1] || item, steps = Math.max(1, Math.ceil(Math.hypot(item.x - before.x, item.y - before.y) / CELL));
         for (let n = 1; n <= steps; n++) points.push([x + before.x + ((item.x - before.x) * n) / steps, y + before.y + ((item.y - before.y) * n) / steps]);
       });
-      panel.marks.push({ name, points, colour: (items[0] || {}).stroke, boxes: [], line: true });
+      panel.marks.push({ name, points, colour: (items[0] || {}).stroke, boxes: [], line: true, weight: 1000 });
       return;
     }
     if (mark.marktype === "area") return; // pale bands: words can be read on them
@@ -79,7 +79,7 @@ const attnlabLabels = (() => {
       const ends = [[box[0], middle[1]], [box[2], middle[1]]];
       const small = Math.min(box[2] - box[0], box[3] - box[1]) < 12;
       const beside = mark.marktype === "symbol" ? [middle, ...ends] : mark.marktype === "rule" || (mark.marktype === "rect" && small) ? ends : [];
-      panel.marks.push({ name: nameOf(item), points: beside, colour: shown(item.fill) || shown(item.stroke), boxes: [box] });
+      panel.marks.push({ name: nameOf(item), points: beside, colour: shown(item.fill) || shown(item.stroke), boxes: [box], weight: mark.marktype === "symbol" ? 10 : 1 });
     }
   }
 
@@ -112,11 +112,11 @@ const attnlabLabels = (() => {
 
   // --- where a name can stand
 
-  /** The colour of most of a name's marks, of lines first. */
+  /** The colour of most of a name's marks, lines before points and these before bars and ticks. */
   function colourOf(panels, name) {
     const counts = {};
     for (const mark of panels.flatMap((panel) => panel.marks))
-      if (mark.name === name && mark.colour) counts[mark.colour] = (counts[mark.colour] || 0) + (mark.line ? 1000 : 1);
+      if (mark.name === name && mark.colour) counts[mark.colour] = (counts[mark.colour] || 0) + mark.weight;
     return Object.keys(counts).sort((a, b) => counts[b] - counts[a])[0];
   }
 
@@ -159,7 +159,7 @@ const attnlabLabels = (() => {
     for (const name of names) {
       const chosen = spot(panels, name);
       if (!chosen) return `no room beside the marks for: ${name}`;
-      chosen.panel.marks.push({ name: `\u0000${name}`, points: [], boxes: [[chosen.left, chosen.top, chosen.right, chosen.foot]] });
+      chosen.panel.marks.push({ name: `\u0000${name}`, points: [], boxes: [[chosen.left, chosen.top, chosen.right, chosen.foot]], weight: 0 });
       found.push([name, chosen]);
     }
     for (const [name, chosen] of found) write(node, name, chosen);
