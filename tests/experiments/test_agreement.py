@@ -62,7 +62,7 @@ def test_a_row_lies_in_its_own_folder(conducted):
     assert document["row"] == "ag_news"
     assert document["seeds"]["reference"] == [20, 21]
     assert page.name == "report.html"
-    assert "ag_news" in page.read_text(encoding="utf-8")
+    assert "AG News" in page.read_text(encoding="utf-8")
 
 
 def test_the_paper_s_row_has_all_its_columns(conducted):
