@@ -84,7 +84,7 @@ def test_a_row_has_its_page(ran, name):
     page = find_experiment(name).report(folder)
     text = page.read_text(encoding="utf-8")
     assert page == folder / "report.html"
-    assert "sst (quick)" in text
+    assert "SST (quick)" in text
     assert ran(name).result.tables  # the page was made from the folder, after the runs were read
     for finding in ran(name).result.findings:
         outcome, weakly = outcome_of(claim(finding.claim).stance, finding.parts)

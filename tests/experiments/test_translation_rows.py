@@ -32,6 +32,7 @@ from attnlab.lab.conduct import conduct
 from attnlab.lab.experiment import Order
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.registry import find_experiment
+from attnlab.lab.wording import corpus_called
 from attnlab.measures.agreements import SEEDS_AGREE
 from attnlab.runs.loop import train
 from attnlab.runs.store import RunStore
@@ -96,7 +97,7 @@ def test_a_row_is_whole(ran, name):
     assert "nan" not in document["summary"]
     assert any("6 updates instead of Multi30k's 36,000" in note for note in document["notes"])
     page = find_experiment(name).report(done.folder.parents[1]).read_text(encoding="utf-8")
-    assert "multi30k (quick)" in page
+    assert f"{corpus_called('multi30k')} (quick)" in page
     assert "roten Ball" not in page
 
 
