@@ -36,8 +36,9 @@ OLDER_NUMERICS = dict.fromkeys(("topic-ablation", "topic-capacity", "topic-query
 """Results made before the arithmetic of the topic model changed, and the number it had then."""
 NOT_IDS = ("agreement", "early-verdict")
 """Results whose tables call something else than an id ``run``: a role, and a number."""
-KNOWN_LATER = ("rescue",)
-"""Experiments whose plan depends on what its first runs found; tests/lab/test_recomputed.py goes through it."""
+KNOWN_LATER = ("deceptive", "rescue")
+"""Experiments whose plan depends on what their first runs came to; rescue's is gone through in
+tests/lab/test_recomputed.py, that of deceptive in tests/experiments/test_deceptive.py."""
 
 
 def wanted():
@@ -105,8 +106,8 @@ def known(experiment, preset, row):
 def test_results_that_name_their_runs_are_these():
     named = {experiment for experiment, _, _ in committed()}
     others = {"copying", "even-steps", "forecast-copying", "knowledge-first", "locality", "mirror", "mixture"}
-    students = {"sample-complexity", "landscape", "sample-complexity-real", "flatness"}
-    assert named == others | students | {"permuting", "symmetry"} | set(KNOWN_LATER) | set(OLDER_NUMERICS)
+    students = {"sample-complexity", "landscape", "sample-complexity-real", "flatness", "design"}
+    assert named == others | students | {"permuting", "symmetry", "stages", "uniform-accuracy"} | set(KNOWN_LATER) | set(OLDER_NUMERICS)
 
 
 @pytest.mark.parametrize(

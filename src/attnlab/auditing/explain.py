@@ -73,7 +73,7 @@ def explain(run: str, sentence: str, *, store: str | Path | RunStore = "runs", l
     ...     task = specs.LabelledTextSpec.of_file(file)
     ...     model = specs.ClassifierSpec(embedding_size=8, hidden=4)
     ...     spec = specs.RunSpec(task=task, model=model, batch=4, init_seed=0, data_seed=0)
-    ...     run = al.train(spec, specs.Schedule.every(5, steps=5), home)
+    ...     run = al.train(spec, specs.Schedule.every(5, steps=5, keep="best"), home)
     ...     explained = al.explain(run.id, "A lovely surprise!", store=home)
     >>> explained.words, explained.unknown, len(explained.alpha)
     (('a', 'lovely', 'surprise'), (False, False, True), 3)

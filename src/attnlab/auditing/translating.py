@@ -131,7 +131,7 @@ def translate(
     ...     task = specs.BitextSpec.of_files(specs.BitextFiles.of(file), pieces=30)
     ...     model = specs.TranslatorSpec(hidden=4, layers=1)
     ...     spec = specs.RunSpec(task=task, model=model, batch=2, init_seed=0, data_seed=0, evaluation_batch=2)
-    ...     run = al.train(spec, specs.Schedule.every(5, steps=5), home)
+    ...     run = al.train(spec, specs.Schedule.every(5, steps=5, keep="best"), home)
     ...     (made,) = al.translate(run.id, ["an old house"], store=home)
     >>> made.alpha.shape == (len(made.target), len(made.source)), made.source[0], made.source[-1]
     (True, '<s>', '</s>')

@@ -197,7 +197,7 @@ class Experiment:
 
     name: ClassVar[str]
     title: ClassVar[str]
-    source: ClassVar[str] = ""
+    source: ClassVar[str]
     settings: Sequence[Setting] = ()
     decides_at: ClassVar[tuple[Preset, ...]] = PRESETS
     recalls: ClassVar[bool] = False
