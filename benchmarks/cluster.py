@@ -31,6 +31,8 @@ from attnlab.data.many_files import blocks, read_many
 from attnlab.data.reading import read_utf8
 from attnlab.families.copying.spec import CopyingSpec, PermutationsSpec
 from attnlab.runs.engine import Engine, Job, LocalEngine
+from attnlab.runs.environment import keep_memory
+from attnlab.runs.loop import train
 from attnlab.runs.ray_engine import RayEngine
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
@@ -81,7 +83,8 @@ class Spread:
 @dataclass(frozen=True)
 class Tables:
     """``alone``: one process without Ray. ``exchanged``: bytes that go between `MANY` workers in an iteration, of one
-    copy, in which they share words as parts of a real corpus do.
+    copy, in which they share words as parts of a real corpus do. ``run_gigabytes``: the peak of a process that trains
+    one copying run.
     """
 
     alone: dict[str, float]
@@ -89,6 +92,7 @@ class Tables:
     two: Spread
     exchanged: int
     exchanged_pairs: int
+    run_gigabytes: float
 
 
 def measure() -> tuple[list[Figure], list[str]]:
@@ -139,11 +143,16 @@ def sweeping(size: Size) -> Figure:
     return Figure(name, least["ray"] / least["local"], 1.1, "times the local engine's time", "at most")
 
 
-def swept(engine: Engine, runs: int, steps: int) -> float:
-    """Seconds of a sweep into a new store."""
+def jobs_of(runs: int, steps: int) -> list[Job]:
+    """Runs on permutations of 40 words."""
     task = CopyingSpec(distribution=PermutationsSpec(words=40))
     schedule = Schedule.every(20, steps=steps)
-    jobs = [Job(f"seed {seed}", RunSpec(task=task, init_seed=seed, data_seed=seed), schedule) for seed in range(runs)]
+    return [Job(f"seed {seed}", RunSpec(task=task, init_seed=seed, data_seed=seed), schedule) for seed in range(runs)]
+
+
+def swept(engine: Engine, runs: int, steps: int) -> float:
+    """Seconds of a sweep into a new store."""
+    jobs = jobs_of(runs, steps)
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         failed = sweep(jobs, RunStore(folder), engine).failed
@@ -152,14 +161,22 @@ def swept(engine: Engine, runs: int, steps: int) -> float:
         return time.perf_counter() - started
 
 
+def one_run(steps: int) -> float:
+    """Gigabytes that this process has had at most once it has trained a run, as a worker does."""
+    keep_memory()
+    (job,) = jobs_of(1, steps)
+    with tempfile.TemporaryDirectory() as folder:
+        train(job.spec, job.schedule, RunStore(folder))
+    return peak_gigabytes()
+
+
 # --- tables
 
 
 def tables(root: Path, folder: Path, size: Size) -> Tables:
     """IBM-1 over one worker, over two, and in one process without Ray."""
     files = copied(root, folder, size)
-    command = [sys.executable, __file__, "--alone", str(folder), "--iterations", str(size.iterations)]
-    alone = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    alone = apart("--alone", folder, "--iterations", size.iterations)
     connect(None, WORKERS)
     one, two = (spread(files, workers, size.iterations) for workers in (1, WORKERS))
     for made in (one, two):
@@ -169,7 +186,14 @@ def tables(root: Path, folder: Path, size: Size) -> Tables:
     corpus = ShardedCorpus(crew, lambda: blocks(files[:1]))
     corpus.train("forward", iterations=2, null=True, tolerance=None, keep=False, watch=None)
     each = sum(crew.bytes[name] for name in ("sums_out", "values_out")) // 2
-    return Tables(alone, one, two, each, corpus.pairs)
+    return Tables(alone, one, two, each, corpus.pairs, apart("--one-run", "--steps", size.steps)["gigabytes"])
+
+
+def apart(*words: object) -> dict[str, float]:
+    """What this program prints in a process of its own."""
+    command = [sys.executable, __file__, *map(str, words)]
+    made: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return made
 
 
 def copied(root: Path, folder: Path, size: Size) -> Files:
@@ -247,7 +271,8 @@ def sizing(found: Tables, ratio: float, gflops: float) -> list[str]:
         f"Ray takes {ratio:.2f} times the local engine's time. For a million Hansards pairs, one direction, IBM-1 "
         f"takes {train:.1f} s and {memory:.1f} GB, reading {read:.1f} s; an iteration moves {moved:.2f} GB between "
         f"{MANY} workers.",
-        f"10,000 runs: {hours:.0f} core hours, {hours / 32:.0f} nodes of 32 cores for an hour.",
+        f"10,000 runs: {hours:.0f} core hours, {hours / 32:.0f} nodes of 32 cores and "
+        f"{32 * found.run_gigabytes:.0f} GB for an hour.",
         f"A billion pairs: {train * 1000 / 3600:.1f} core hours a direction, {train * 1000 / 64 / 60:.0f} minutes on "
         f"64 workers; at most {memory:.1f} TB in all, {memory * 1000 / 64:.0f} GB a worker; {moved:.1f} TB an "
         f"iteration over the network at most; the command reads for {read * 1000 / 3600:.1f} hours.",
@@ -261,7 +286,11 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--save", action="store_true", help="put the rows into results.json")
     parser.add_argument("--alone", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--one-run", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.one_run:
+        print(json.dumps({"gigabytes": one_run(given.steps)}))
+        return 0
     if given.alone:
         import warnings
 

@@ -1,5 +1,5 @@
-"""On a real Ray of two nodes: `align` and `forecast` go on where a worker is killed or a node is lost, and give the
-same in the end.
+"""On a real Ray of two nodes: `align`, `forecast` and `samples` go on where a worker is killed or a node is lost, and
+give the same in the end.
 """
 
 import json
@@ -7,8 +7,10 @@ import os
 import signal
 import warnings
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
+from tests.auditing.test_audit import write
 from tests.cluster.test_tables import blocks_of, mixture
 from tests.runs.for_ray import node_settings, patiently
 from typer.testing import CliRunner
@@ -17,7 +19,10 @@ from attnlab.cli.main import app
 from attnlab.cluster import crew as crews
 from attnlab.cluster.connection import ClusterError
 from attnlab.cluster.crew import ClusterWarning, HereCrew, RayCrew, WorkerDied
+from attnlab.cluster.samples import TrainOnRay
 from attnlab.cluster.sharded import ShardedCorpus, align_sharded
+from attnlab.data.texts import read_texts
+from attnlab.measures.samples import samples
 from attnlab.theory.shards import Shard
 
 ray = pytest.importorskip("ray", reason="make test-more installs Ray")
@@ -131,6 +136,32 @@ def test_a_failure_is_no_death_and_what_was_lost_with_another_worker_is(cluster)
     with pytest.raises(WorkerDied):
         crew._get([crew.workers[0].rows.remote("forward", lost, 1)])
     crew.close()
+
+
+def training_processes(cluster):
+    """Processes of this cluster's workers that train on a subsample right now."""
+    raylets = {one.process.pid for node in cluster.list_all_nodes() for one in node.all_processes["raylet"]}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent in raylets and b"train_sample" in (folder / "cmdline").read_bytes():
+                yield int(folder.name)
+
+
+def test_a_killed_worker_costs_no_subsample(cluster, tmp_path):
+    texts, killed = read_texts(write(tmp_path / "films.csv", 100)), []
+
+    def watch(said):
+        if "trainings are done" in said and not killed:
+            for process in training_processes(cluster):
+                killed.append(process)
+                os.kill(process, signal.SIGKILL)
+                return
+
+    how = {"sizes": [40, 60, 80], "repeats": 4}
+    far = samples(texts, **how, watch=watch, trainer=TrainOnRay(cluster.address))
+    assert killed
+    assert far == samples(texts, **how)
 
 
 def test_a_lost_node_costs_no_table(cluster):
