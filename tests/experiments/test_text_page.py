@@ -55,7 +55,7 @@ def put(folder, preset, row, *, text="it ran", verdict="holds", extra=None):
 def page_of(folder, **words):
     """The page of an experiment with these words of its own."""
     own = {"name": "made-up", "title": "a title", "lead": "a lead", "main": "main", **words}
-    path = type("MadeUp", (TextExperiment,), own)().report(folder)
+    path = type("MadeUp", (TextExperiment,), {"source": "P3", **own})().report(folder)
     assert path == folder / "report.html"
     return path.read_text(encoding="utf-8")
 
