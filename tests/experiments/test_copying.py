@@ -143,7 +143,7 @@ def test_every_figure_draws_the_column_it_names():
         for row in one.run.rows:
             row |= {"probe_accuracy": row["step"] / 2000, "attention_accuracy": row["step"] / 4000}
     figures = story(runs).figures()
-    assert list(figures) == ["curves", "knowledge", "continued"]
+    assert list(figures) == ["curves", "knowledge", "continued"]  # runs of before attention's profile was measured
     curves = drawn(figures["curves"])
     assert {(row["setting"], row["step"]): row["accuracy"] for row in curves}[SELECTIONS.name, 40] == 1.0
     assert max(row["step"] for row in curves) == 200
@@ -155,3 +155,18 @@ def test_every_figure_draws_the_column_it_names():
     for row in later:
         right = 0.5 if row["what"] == "token accuracy" else row["step"] / 4000
         assert row["share"] == right
+
+
+def test_the_profile_is_drawn_where_runs_have_it():
+    runs = [outcome(PERMUTATIONS, 0, None), outcome(SELECTIONS, 1, 40, last=40), outcome(SELECTIONS, 2, 40)]
+    for one in runs[:2]:
+        for row in one.run.rows:
+            row |= {f"attention_{k:+d}": row["step"] / 1000 + k / 100 for k in range(-4, 5) if k} | {
+                "attention_mean": 0.3
+            }
+    rows = drawn(story(runs).figures()["profile"])
+    assert {(row["setting"], row["seed"]) for row in rows} == {(PERMUTATIONS.name, 0), (SELECTIONS.name, 1)}
+    for row in rows:
+        end = 0.2 if row["setting"] == PERMUTATIONS.name else 0.04
+        assert row["share"] == pytest.approx(end + row["distance"] / 100 if row["distance"] else 0.3)
+    assert [row["distance"] for row in rows[:9]] == list(range(-4, 5))

@@ -16,6 +16,7 @@ from attnlab.families.copying.task import CopyingTask, Permutations
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.lab.outcomes import Outcome
+from attnlab.measures.profile import PROFILE
 from attnlab.runs.loop import Trained, train
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.store import RunStore
@@ -268,6 +269,20 @@ def test_combinations_that_learned_are_pruned_and_drawn(tmp_path):
             ("any other head alone", max(other["alone"], other["for_all"])),
         )
     }
+
+
+def test_the_profile_is_drawn_for_each_scenario_where_runs_have_it():
+    profile = {name: distance / 10 for distance, name in PROFILE.items()}
+    done = {
+        key: replace(run, rows=[row | profile for row in run.rows])  # the settled runs are shared with other tests
+        for key, run in settle(Order("paper"))[1].items()
+    }
+    marks = drawn(Multihead().analyse(Order("paper"), done).figures["profile"])
+    panels = {mark["facet"] for mark in marks}
+    assert {
+        f"{group.title}: {scenario}" for group in (RELEASED, TEXT) for scenario in ("all bad", "one good")
+    } <= panels
+    assert all(mark["y"] == mark["x"] / 10 for mark in marks)
 
 
 def test_curves_draw_each_scenario_in_the_panel_of_its_variant():

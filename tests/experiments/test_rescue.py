@@ -28,6 +28,7 @@ from attnlab.families.copying.starts import (
 from attnlab.families.registry import build_problem
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order, Record
+from attnlab.measures.profile import PROFILE
 from attnlab.runs.loop import Trained
 from attnlab.runs.spec import RunSpec
 
@@ -304,6 +305,17 @@ def test_the_figure_of_curves_draws_accuracy_of_every_start_with_its_remedy(pape
     assert [(mark["x"], mark["y"]) for mark in at(marks, facet=WARM_START, detail=1)] == [
         (step, 1.0 if step == 60 else 0.5) for step in range(0, 61, 10)
     ]
+
+
+def test_the_profile_is_drawn_for_each_remedy_where_runs_have_it(monkeypatch):
+    monkeypatch.setattr(rescue, "cost_of", lambda one: 1)
+    done = settle(Order("paper"))[1]
+    for run in done.values():
+        for row in run.rows:
+            row |= {name: distance / 10 for distance, name in PROFILE.items()}
+    marks = drawn(Rescue().analyse(Order("paper"), done).figures["profile"])
+    assert {mark["facet"] for mark in marks} == set(REMEDIES)
+    assert all(mark["y"] == mark["x"] / 10 for mark in marks)
 
 
 def test_a_start_is_shown_as_it_was_when_given_up():

@@ -8,6 +8,8 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from attnlab.measures.profile import PROFILE
+
 Rows = Sequence[Mapping[str, Any]]
 Description = Mapping[str, Any]
 """A chart in Vega-Lite's own words, as ``name.vl.json`` holds it."""
@@ -178,6 +180,23 @@ def pointing_curves(data: Rows, *, one_after: bool = False) -> alt.FacetChart:
     metrics["attention, one after the right position"] = "attention_one_after"
     colours = (CONTRAST[0], COLOURS[2], CONTRAST[1])
     return metric_curves(data, metrics, y_title="position is the largest", title=title, colours=colours)
+
+
+def attention_profiles(data: Rows, column: str = "setting") -> dict[str, alt.FacetChart]:
+    """Attention by its distance from the right position at the end of every run, as the figure ``profile``; none where
+    the runs are of before it was measured.
+    """
+    ends = {(row[column], row["seed"]): row for row in data}  # the last row of each run stays
+    rows = [
+        {column: name, "seed": seed, "distance": distance, "share": row[metric]}
+        for (name, seed), row in ends.items()
+        if row.get(PROFILE[1]) is not None
+        for distance, metric in PROFILE.items()
+    ]
+    if not rows:
+        return {}
+    layer = curves(x="distance", x_title="positions after the right one", y="share", y_title="attention")
+    return {"profile": panels(rows, column=column, layer=layer, title="Where attention is at the end")}
 
 
 def continued_curves(data: Rows, title: str) -> alt.FacetChart:

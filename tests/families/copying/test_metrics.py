@@ -7,6 +7,7 @@ import torch
 
 from attnlab.data.batch import PairBatch
 from attnlab.families.copying.metrics import pair_metrics
+from attnlab.measures.profile import PROFILE
 from attnlab.models.seq2seq import Prediction
 
 
@@ -29,6 +30,13 @@ def test_values_worked_out_by_hand():
     assert row["probe_accuracy"] == pytest.approx((1 + 1 + 1 / 3) / 3)
     assert row["probe_mean"] == pytest.approx((0.9 + 0.3 + 0.2) / 3)
     assert row["attention_mean"] == pytest.approx((1.0 + 0.25 + 0.1) / 3)
+    # Word 0 looks at position 0, its own; word 1 half at the one before; word 2 mostly there.
+    assert row["attention_-1"] == pytest.approx((0 + 0.5 + 0.8) / 3)
+    assert row["attention_-2"] == pytest.approx((0 + 0 + 0.1) / 3)
+    assert row["attention_+1"] == pytest.approx((0.0 + 0.25 + 0) / 3)
+    assert row["attention_+2"] == pytest.approx(0)
+    assert row["attention_-4"] == row["attention_+4"] == 0
+    assert sum(row[name] for name in PROFILE.values()) == pytest.approx(1)
     relevances = [[9 / 11, 1 / 11, 1 / 11], [1 / 6, 1 / 2, 1 / 3], [1 / 3] * 3]
     assert row["probe_entropy"] == pytest.approx(-sum(p * log(p) for line in relevances for p in line) / 3)
     entropies = [0, 0.5 * log(2) + 0.5 * log(4), -0.8 * log(0.8) - 0.2 * log(0.1)]

@@ -19,7 +19,7 @@ from attnlab.lab.copying import TO_THE_END, network_on
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, Watched, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs, learned_steps, median, rate_row, rates_in_words, steps_row
 from attnlab.lab.rules import all_of, higher, missing, more_often, often_fails
-from attnlab.pages.charts import accuracy_curves, continued_curves, pointing_curves
+from attnlab.pages.charts import accuracy_curves, attention_profiles, continued_curves, pointing_curves
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.runs.schedule import Schedule
@@ -196,14 +196,16 @@ def later(steps: Sequence[int], control: Sequence[int]) -> Part:
 
 
 def figures(runs: Runs) -> Figures:
-    """Accuracy of all seeds, lexical probe against attention, and the runs that went on, if there are any."""
+    """Accuracy of all seeds, lexical probe against attention, the runs that went on, if there are any, and where
+    attention is at the end.
+    """
     early = runs.up_to(WITHIN).curves()
     drawn = {"curves": accuracy_curves(early, "Accuracy of every seed"), "knowledge": pointing_curves(early)}
     continued = Runs(outcome for outcome in runs.all() if outcome.run.step > WITHIN)
     if continued:
         title = f"Seeds that had not learned by step {WITHIN}, continued to step {LATE}"
         drawn["continued"] = continued_curves(continued.curves(), title)
-    return drawn
+    return drawn | attention_profiles(runs.curves())
 
 
 def in_words(row: Mapping[str, Any]) -> str:

@@ -32,7 +32,7 @@ from attnlab.lab.rules import (
     none_of,
     of_rate,
 )
-from attnlab.pages.charts import COLOURS, INK, SIZE, curves, hue, panels, rounded, shares
+from attnlab.pages.charts import COLOURS, INK, SIZE, attention_profiles, curves, hue, panels, rounded, shares
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
 from attnlab.stats.bootstrap import bootstrap_difference, bootstrap_interval
@@ -211,7 +211,12 @@ class Multihead(Experiment):
             drawn["failures"] = failures_by_heads(failures, titles)
         if self.pruning:
             drawn["pruning"] = heads_alone(self.pruning)
-        return drawn
+        combined = [
+            {**row, "setting": f"{titles[row['variant']]}: {row['setting']}"}
+            for row in self.run_tables()["curves"]
+            if row["setting"] in heads.SCENARIOS
+        ]
+        return drawn | attention_profiles(combined)
 
     def summary(self) -> str:
         success = self.tables()["success"]

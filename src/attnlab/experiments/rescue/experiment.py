@@ -20,7 +20,7 @@ from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, by_preset, claim
 from attnlab.lab.outcomes import Outcome, Runs, learned, mean, rate_of
 from attnlab.lab.rules import LEAST, none_of
-from attnlab.pages.charts import COLOURS, SIZE, accuracy_curves, panels, shares
+from attnlab.pages.charts import COLOURS, SIZE, accuracy_curves, attention_profiles, panels, shares
 from attnlab.protocols import Row
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import Trained
@@ -258,15 +258,17 @@ class Rescue(Experiment):
         }
 
     def figures(self) -> Figures:
-        """Success by remedy, success against cost, and the curves of all runs."""
+        """Success by remedy, success against cost, the curves of all runs and where attention is at their ends."""
         if not self.tried:
             return {}
         names = ("remedy", "seed", "step", "accuracy")
-        rows = [{name: row[name] for name in names} for row in self.run_tables()["curves"]]
+        every = self.run_tables()["curves"]
+        rows = [{name: row[name] for name in names} for row in every]
         return {
             "success": rates(self.remedies),
             "cost": shares_against_cost(self.tried, self.costs),
             "curves": accuracy_curves(rows, "Accuracy of every failing start with each remedy", "remedy"),
+            **attention_profiles(every, "remedy"),
         }
 
     def seeds(self) -> dict[str, list[int]]:

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from attnlab.data.batch import PairBatch
+from attnlab.measures.profile import PROFILE
 from attnlab.measures.top import top_share
 from attnlab.models.seq2seq import Prediction
 from attnlab.protocols import Row
@@ -17,6 +18,7 @@ def pair_metrics(prediction: Prediction, batch: PairBatch) -> Row:
     ``attention_accuracy``, ``attention_one_before``, ``attention_one_after``: share of output words whose largest
     attention (mean over heads) is there, or one position to either side; ``probe_accuracy``: the same for the lexical
     probe beta; ``attention_mean`` and ``probe_mean``: mean alpha and mean beta at the right position;
+    ``attention_-4`` to ``attention_+4``: mean alpha so many positions before or after it, 0 beyond the ends;
     ``probe_entropy``: in nats, of beta by its sum over positions.
     """
     inside = _inside(batch)
@@ -30,7 +32,11 @@ def pair_metrics(prediction: Prediction, batch: PairBatch) -> Row:
         measured["attention_one_before"] = top_share(alpha, position - 1)
         measured["attention_one_after"] = top_share(alpha, position + 1)
         at = position.expand(alpha.shape[:2]).unsqueeze(-1)
-        measured["attention_mean"] = alpha.gather(-1, at).squeeze(-1)
+        for distance, name in sorted(PROFILE.items(), key=lambda one: one[0] != 0):  # the right position first
+            place = at + distance
+            inside_source = (place >= 0) & (place < alpha.shape[-1])
+            shifted = alpha.gather(-1, place.clamp(0, alpha.shape[-1] - 1)) * inside_source
+            measured[name] = shifted.squeeze(-1)
         if prediction.lexical is not None:
             measured["probe_accuracy"] = top_share(prediction.lexical, position)
             measured["probe_mean"] = prediction.lexical.gather(-1, at).squeeze(-1).exp()
