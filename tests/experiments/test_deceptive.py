@@ -143,6 +143,14 @@ def test_twins_are_planned_beside_originals_that_are_done():
     assert {one.original for one in twins[:-1]} == {(job.spec.id, 250)}
 
 
+@pytest.mark.needs_data("imdb", "20newsgroups")
+def test_corpora_of_long_texts_have_fewer_twins():
+    experiment = Deceptive()
+    for row, lambdas in (("imdb", [0.1, 1.0]), ("20newsgroups", [0.1, 1.0])):
+        _, *twins = experiment.at_most(Order("reduced", row=row), {})
+        assert [twin.spec.deception.weight for twin in twins] == lambdas
+
+
 # --- uniform attention
 
 

@@ -40,6 +40,8 @@ from attnlab.runs.spec import RunSpec
 
 WEIGHTS = (0.001, 0.01, 0.1, 1.0)
 """The lambdas of the twins."""
+FEWER: Mapping[str, tuple[float, ...]] = {"imdb": (0.1, 1.0), "20newsgroups": (0.1, 1.0)}
+"""Lambdas of corpora whose texts are long: those that move attention most, and not the second way, to save time."""
 KEPT_OFF, WORDS = 1.0, 100
 """Lambda of the second way, and the keywords that attention is kept off."""
 STEPS = by_preset(250, 1000, 4000)
@@ -47,7 +49,8 @@ EVERY = 250
 TEXTS: Mapping[str, int] = {"imdb": 2000}
 """Validation texts of corpora whose texts are long; of others all, at most 4000."""
 P_SEEDS, Q_SEEDS = (20, 21, 22), (40, 41, 42)
-SEEDS: Mapping[Preset, Mapping[str, int]] = by_preset({}, {"imdb": 1}, {"imdb": 1})
+ONE = {"imdb": 1, "20newsgroups": 1}
+SEEDS: Mapping[Preset, Mapping[str, int]] = by_preset({}, ONE, ONE)
 """Seeds of a corpus where they are not 3 (1 at quick)."""
 SAMPLE, LONGEST = 200, 400
 """Texts that words are left out of, and the most words of one."""
@@ -62,7 +65,7 @@ class Deceptive(TextExperiment):
     name = "deceptive"
     title = "Deceptive twins: the same predictions, other attention"
     source = "slides"
-    rows = ("sst", "ag_news", "imdb")
+    rows = ("sst", "ag_news", "imdb", "20newsgroups")
     roles = ("reference",)
     left_out = ()
     decides_at = ("reduced", "paper")
@@ -111,10 +114,10 @@ class Deceptive(TextExperiment):
         """The runs beside one P: their setting, seed and job."""
         q_seed = Q_SEEDS[P_SEEDS.index(seed)]
         plain = self.originals(order).spec(seed).model_copy(update={"init_seed": q_seed, "data_seed": q_seed})
-        twins = {twin_name(weight): TwinSpec(run=original, step=step, weight=weight) for weight in WEIGHTS}
-        ways = {**twins, KEPT: OffWordsSpec(words=WORDS, weight=KEPT_OFF)}
+        twins = {twin_name(weight): TwinSpec(run=original, step=step, weight=weight) for weight in weights(order.row)}
+        kept = {} if order.row in FEWER else {KEPT: OffWordsSpec(words=WORDS, weight=KEPT_OFF)}
         schedule = Schedule.every(EVERY, steps=STEPS[order.preset], checkpoint_every=EVERY)
-        for name, deception in ways.items():
+        for name, deception in (twins | kept).items():
             job = Job(f"{order.row} {name} {q_seed}", plain.model_copy(update={"deception": deception}), schedule)
             yield name, q_seed, job
 
@@ -156,7 +159,7 @@ class Deceptive(TextExperiment):
         standard = [self.read(self.texts.model(run)) for run in self.texts.of("reference")]
         self.standard = standard
         self.twins: dict[str, Compared] = {}
-        for name in (*map(twin_name, WEIGHTS), KEPT):
+        for name in ways_of(self.order.row):
             own = [self.read(self.texts.model(one.run, one.run.step)) for one in runs[name]]
             self.twins[name] = Compared.of(standard, own, self.sample.numpy())
         self.itself = Compared.of(standard, standard, self.sample.numpy())
@@ -175,7 +178,7 @@ class Deceptive(TextExperiment):
         """The twin whose attention moved most among those as accurate as P on the first half of the texts (the most
         accurate one where none is).
         """
-        half, twins = self.half, {name: self.twins[name] for name in map(twin_name, WEIGHTS)}
+        half, twins = self.half, {name: twin for name, twin in self.twins.items() if name != KEPT}
         lost = {name: abs(float(twin.gained[half].mean())) for name, twin in twins.items()}
         close = [name for name in twins if lost[name] <= CLOSE]
         if not close:
@@ -273,11 +276,11 @@ class Deceptive(TextExperiment):
         )
 
     def notes(self) -> list[str]:
-        count = len(self.standard)
+        count, lambdas = len(self.standard), ", ".join(f"{weight:g}" for weight in weights(self.order.row))
         return [
             *self.corpus_notes(STEPS[self.order.preset], TEXTS.get(self.order.row)),
             f"{count} standard network{'s' * (count > 1)} at the best evaluation, and beside each a twin for every "
-            f"lambda from a seed of its own, at its last, after {STEPS[self.order.preset]} updates.",
+            f"lambda ({lambdas}) from a seed of its own, at its last, after {STEPS[self.order.preset]} updates.",
             "The divergence is taken with 1 % of uniform attention mixed into the twin's, which bounds it by log(100 "
             "L); Jensen-Shannon divergences are in bits.",
             f"The twin that decides is chosen on one half of the texts: the one that moved most among those whose "
@@ -296,6 +299,16 @@ KEPT = f"kept off {WORDS} keywords"
 def worse(one: Verdict, other: Verdict) -> Verdict:
     """Fails if one of them does, else undecided."""
     return "fails" if "fails" in (one, other) else "undecided"
+
+
+def weights(row: str) -> tuple[float, ...]:
+    """The lambdas of a corpus's twins."""
+    return FEWER.get(row, WEIGHTS)
+
+
+def ways_of(row: str) -> list[str]:
+    """The trainings beside the standard one."""
+    return [*map(twin_name, weights(row)), *([] if row in FEWER else [KEPT])]
 
 
 def twin_name(weight: float) -> str:
