@@ -93,12 +93,18 @@ def test_each_grade_follows_its_number(changes, place, grade):
     assert [one for k, one in enumerate(found) if k != place] == ["good"] * 4
 
 
+POINTS = "With care: attention points at words that matter, but"
+
+
 @pytest.mark.parametrize(
     ("changes", "headline"),
     [
         ({"influence": 0.11}, "No: attention here does not show"),
         ({"knowledge": 0.2}, "With care: attention follows what matters only in part"),
-        ({"twins": (twin(jsd=0.9),)}, "With care: attention points at words that matter"),
+        ({"twins": (twin(jsd=0.9),)}, f"{POINTS} another attention would predict the same."),
+        ({"twins": (twin(jsd=0.9),), "seeds": 0.3}, f"{POINTS} another attention would predict the same."),
+        ({"seeds": 0.3}, f"{POINTS} a network from another seed points at others."),
+        ({"twins": ()}, f"{POINTS} not every question could be answered."),
         ({"accuracy": 0.51}, "No: the network has not learned these labels"),
     ],
 )

@@ -256,7 +256,13 @@ def _headline(numbers: Numbers, answers: Sequence[Answer], too_little: str, word
     if set(grades) == {"good"}:
         return "As far as these five measures go, yes: attention is learned, follows what matters, and stays put."
     if set(grades[:3]) == {"good"}:
-        return "With care: attention points at words that matter, but another attention would predict the same."
+        stable, bound = grades[3:]
+        but = "not every question could be answered"
+        if bound in ("poor", "mixed"):
+            but = "another attention would predict the same"
+        elif stable in ("poor", "mixed"):
+            but = "a network from another seed points at others"
+        return f"With care: attention points at words that matter, but {but}."
     return "With care: attention follows what matters only in part."
 
 

@@ -72,8 +72,10 @@ class DataFindings:
         if self.too_little:
             said.append(f"{self.too_little} That is too little data for a verdict; the numbers are given without one.")
         if self.duplicates:
-            some = f", {self.contradictory} of them with another label than the first" if self.contradictory else ""
-            said.append(f"{self.duplicates} texts repeat an earlier one word by word{some}.")
+            one = self.duplicates == 1
+            texts = "1 text repeats" if one else f"{self.duplicates} texts repeat"
+            some = f", {'' if one else f'{self.contradictory} of them '}with another label than the first"
+            said.append(f"{texts} an earlier one word by word{some * bool(self.contradictory)}.")
         if self.leaked:
             said.append(f"{self.leaked} validation texts are training texts, too: accuracies are too high for it.")
         said += self.deciding

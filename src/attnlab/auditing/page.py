@@ -150,7 +150,11 @@ def _words_taken_out(audit: Audit) -> Section:
         f"By how much the {what} becomes less probable without the fifth of a {noun(audit)}'s words that attention "
         "values most (comprehensiveness: high is good), and with these alone (sufficiency: low is good)."
     )
-    rows = [{"measure": name, "probability lost": str(number)} for name, number in audit.numbers.erased.items()]
+    rows = [
+        {"measure": f"{name.removeprefix('random_')}, random words" if "random_" in name else name}
+        | {"probability lost": str(number)}
+        for name, number in audit.numbers.erased.items()
+    ]
     return Section("Words taken out", [said], table=rows)
 
 

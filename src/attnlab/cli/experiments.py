@@ -9,6 +9,8 @@ from typing import Any
 from attnlab.cli.options import JsonOption, Screen, listing, print_json
 
 SHORT = {"as the paper says": "as said"}
+ORDER = ("as the paper says", "holds", "differs", "fails", "open", "not run")
+"""Outcomes as they are listed: what is decided first."""
 
 
 def experiments(as_json: JsonOption = False) -> None:
@@ -35,7 +37,8 @@ def experiments(as_json: JsonOption = False) -> None:
     table.columns[0].no_wrap, table.columns[0].overflow = True, "fold"
     table.columns[-1].justify = "right"
     for row in rows:
-        said = ", ".join(f"{n} {SHORT.get(outcome, outcome)}" for outcome, n in row["outcomes"].items())
+        counted = sorted(row["outcomes"].items(), key=lambda one: ORDER.index(one[0]))
+        said = ", ".join(f"{n} {SHORT.get(outcome, outcome)}" for outcome, n in counted)
         table.add_row(row["name"], row["title"], said, in_hours(row["cpu_hours"]))
     screen = Screen()
     screen.print(table)
