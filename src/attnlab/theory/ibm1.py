@@ -20,8 +20,9 @@ from attnlab.theory.links import BLOCK, Chunk, Entries, Floats, Ints, Links
 
 UNALIGNED = -1
 MOST_ITERATIONS = 10_000
-MOST_LINKS_KEPT = 2**28
-"""Links of which the structure is kept between iterations (5 bytes each); of a larger corpus it is made anew."""
+MOST_LINKS_KEPT = 2**29
+"""Links of which the structure is kept between iterations (5 bytes each); of a larger corpus it is made anew, in twice
+the time."""
 
 
 @dataclass(frozen=True, eq=False)
