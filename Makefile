@@ -42,7 +42,7 @@ demo: venv  ## train a learnable and a hard copying task, tell the story, write 
 test: venv  ## run the tests; lists the longest, and each one left out with what brings it back
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --durations=25 --durations-min=3
 
-test-more: venv .venv/.cluster-installed  ## run what must also pass before a change lands and takes longer (at most 25 minutes)
+test-more: venv .venv/.cluster-installed .venv/.docs-installed  ## run what must also pass before a change lands and takes longer (at most 25 minutes)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m more
 
 campaign: venv  ## hostile inputs, damaged files and kills, drawn anew each day (25 minutes); ATTNLAB_CAMPAIGN_SEED repeats

@@ -1,11 +1,12 @@
-"""The documentation: short enough to be read, no link is broken, examples run, equations can be drawn."""
+"""The documentation as it is written: short enough to be read, no link is broken, examples run. What is built of it is
+looked at in tests/browser/test_documentation.py.
+"""
 
 import re
 import zlib
 from base64 import b64decode
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -166,16 +167,6 @@ def test_the_examples_run(page, tmp_path, monkeypatch):
         exec(re.sub(r"steps=(\d+)", lambda match: f"steps={int(match[1]) // 200}", block), names)
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
-def test_the_equations_can_be_drawn(page):
-    converter = pytest.importorskip("latex2mathml.converter", reason="install the extra docs: make docs")
-    text = text_of(page)
-    for equation in re.findall(r"^```math\n(.*?)\n```$|\$`([^`]+)`\$", text, re.MULTILINE | re.DOTALL):
-        mathml = converter.convert("".join(equation))
-        assert "\\" not in mathml, equation  # a command that was not understood stays as it is
-        assert ">&<" not in mathml, equation  # so does a column of an unknown environment
-
-
 # --- what the first pages show of committed results
 
 
@@ -232,82 +223,3 @@ def test_the_moving_picture_has_every_frame(front):
     lines = zlib.decompress(packed)
     first = replay.films[0]
     assert lines[4 : 4 * n + 1 : 4] == first.fields[0].values[0][:n].tobytes()
-
-
-# --- pages that are made when the documentation is built
-
-
-def loaded(name):
-    pytest.importorskip("mkdocs", reason="install the extra docs: make docs")
-    spec = spec_from_file_location(name, DOCS / "_hooks" / f"{name}.py")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def hook():
-    return loaded("experiment_pages")
-
-
-def built(hook, page, markdown):
-    return hook.on_page_markdown(markdown, page=SimpleNamespace(file=SimpleNamespace(src_uri=page)))
-
-
-def test_every_claim_is_one_line_of_the_page_on_claims(hook):
-    lines = built(hook, "claims.md", text_of(DOCS / "claims.md")).splitlines()
-    for decision in claims(ROOT / "results"):
-        (line,) = [line for line in lines if line.startswith(f"| **{decision.id}**: ")]
-        assert decision.claim.statement.replace("|", r"\|") in line
-        assert f"| {decision.words} |" in line
-        for name in decision.claim.experiments:
-            assert (f"[{name}](experiments/{name}.md)" in line) == (name in list(EXPERIMENTS)), name
-
-
-def test_what_differs_is_told_with_its_rule_number_and_reason(hook):
-    lines = built(hook, "differs.md", text_of(DOCS / "differs.md")).splitlines()
-    told = {line.split("**")[1]: line for line in lines if line.startswith("| **")}
-    known = {one.id: one for one in claims(ROOT / "results") if one.claim.by != "ours"}
-    assert set(told) == {id for id, one in known.items() if one.weakly or one.outcome in ("differs", "open")}
-    for id, line in told.items():
-        one = known[id]
-        for words in (one.words, one.claim.statement, one.claim.direction, one.claim.authors, one.claim.reason):
-            assert " ".join(words.split()).replace("|", r"\|") in line, id
-        assert one.claim.reason, f"{id} does not say why"
-        assert one.effect is not None
-
-
-def test_a_page_of_an_experiment_has_its_own_claims_alone(hook):
-    lines = built(hook, "experiments/copying.md", "<!-- claims -->").splitlines()
-    assert [line.split("**")[1] for line in lines[2:]] == [
-        decision.id for decision in claims(ROOT / "results") if "copying" in decision.claim.experiments
-    ]
-
-
-@pytest.mark.parametrize(
-    ("page", "written", "made"),
-    [
-        ("index.md", "../results/a/paper/figures/b.svg", "figures/a-paper-figures-b.svg"),
-        ("experiments/sms.md", "../../../../results/a/paper/figures/b.svg", "../figures/a-paper-figures-b.svg"),
-        ("index.md", "../src/attnlab/experiments/even_steps/README.md", "experiments/even-steps.md"),
-        ("experiments/sms.md", "../even_steps/README.md#answer", "../experiments/even-steps.md#answer"),
-        ("experiments/sms.md", "../../../../docs/measures.md#chance", "../measures.md#chance"),
-        ("index.md", "measures.md#chance", "measures.md#chance"),
-    ],
-)
-def test_links_between_files_become_links_between_pages(hook, page, written, made):
-    assert built(hook, page, f"[here]({written})") == f"[here]({made})"
-
-
-def test_equations_within_a_line_stay_in_their_paragraph():
-    markdown = pytest.importorskip("markdown", reason="install the extra docs: make docs").markdown
-    page = markdown(
-        loaded("equations").on_page_markdown("Here\n$`x_l`$ is a word,\n\n```math\ny = x\n```\n\nand more.")
-    )
-    assert re.sub(r"<math.*?</math>", "*", page).split("\n") == [
-        "<p>Here",
-        "<span>*</span> is a word,</p>",
-        "<div>*</div>",
-        "",
-        "<p>and more.</p>",
-    ]

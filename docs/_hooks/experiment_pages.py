@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from figures import NARROW, WIDE, drawn, picture
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -21,7 +22,8 @@ from attnlab.lab.registry import EXPERIMENTS
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ROOT / "src" / "attnlab" / "experiments"
-FIGURE = re.compile(r"\((?:\.\./)+(results/[\w./-]+\.svg)\)")
+FIGURE = re.compile(r"!\[([^]]*)\]\((?:\.\./)+(results/[\w./-]+\.svg)\)")
+PICTURE = re.compile(r"!\[([^]]*)\]\((pictures/\w+)\.svg\)")
 README = re.compile(r"\((?:\.\./)+(?:src/attnlab/experiments/)?(\w+)/README\.md")
 PAGE = re.compile(r"\((?:\.\./)+docs/")
 CLAIMS, SETTINGS, DIFFERS = "<!-- claims -->", "<!-- settings -->", "<!-- differs -->"
@@ -42,14 +44,20 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.remove(old)
         files.append(File.generated(config, page, content=written(name)))
     texts = [file.content_string for file in files.documentation_pages()]
-    for figure in sorted({figure for text in texts for figure in FIGURE.findall(text)}):
-        files.append(File.generated(config, _place(figure), abs_src_path=str(ROOT / figure)))
+    for figure in sorted({figure for text in texts for _, figure in FIGURE.findall(text)}):
+        for width, place in ((WIDE, _place(figure)), (NARROW, _narrow(_place(figure)))):
+            files.append(File.generated(config, place, content=drawn(ROOT / figure, width)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Fill in the tables and turn links between files into links between pages."""
     up = "../" * page.file.src_uri.count("/")
+    name = Path(page.file.src_uri).stem
+    if page.file.src_uri.startswith("experiments/") and (ROOT / "results" / name).is_dir():
+        markdown += (
+            f'\nThe <a href="{up}results/{name}.html">page of its result</a> has figures to point at, and tables.\n'
+        )
     if CLAIMS in markdown:
         name = Path(page.file.src_uri).stem if up else ""
         own = [one for one in decisions() if name in one.claim.experiments]
@@ -58,7 +66,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         markdown = markdown.replace(DIFFERS, differs_table())
     if SETTINGS in markdown:
         markdown = markdown.replace(SETTINGS, settings_table(EXPERIMENTS[Path(page.file.src_uri).stem]))
-    markdown = FIGURE.sub(lambda match: f"({up}{_place(match[1])})", markdown)
+    markdown = FIGURE.sub(lambda match: _shown(up + _place(match[2]), match[1]), markdown)
+    markdown = PICTURE.sub(lambda match: _shown(f"{up}{match[2]}.svg", match[1], moving=True), markdown)
     markdown = README.sub(lambda match: f"({up}experiments/{match[1].replace('_', '-')}.md", markdown)
     return PAGE.sub(f"({up}", markdown)
 
@@ -78,6 +87,16 @@ def decisions() -> list[Decision]:
 def _place(figure: str) -> str:
     """Where a figure of the results is in the documentation."""
     return "figures/" + figure.removeprefix("results/").replace("/", "-")
+
+
+def _narrow(place: str) -> str:
+    return place.removesuffix(".svg") + "-narrow.svg"
+
+
+def _shown(place: str, words: str, *, moving: bool = False) -> str:
+    """A figure in the two widths that there are of it; one that moves has its own colours for the dark."""
+    shown = picture(place, _narrow(place), words)
+    return shown.replace(' class="figure"', ' class="moving"') if moving else shown
 
 
 def claims_table(decisions: list[Decision]) -> str:

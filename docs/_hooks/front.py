@@ -28,8 +28,8 @@ FILLED = (ROOT / "README.md", ROOT / "docs" / "index.md")
 TEXTS = {"blog": "the authors' blog", "slides": "the slides", "others": "related work", "ours": "ours"}
 SECONDS, HELD = 0.5, 5
 """Seconds of a frame, and how many frames the last one is shown."""
-SIDE, LEFT, TOP, APART = 126, 8, 74, 300
-"""Pixels of a matrix, the margins before the first, and from one run to the next."""
+SIDE, LEFT, TOP, APART, BELOW = 126, 8, 74, 300, 58
+"""Pixels of a matrix, the margins before the first, from one run to the next, and between two rows of them."""
 COLOURS = {"attention": (213, 94, 0), "lexical probe": (0, 114, 178)}
 NAMES = ("40 of 60 words: learned", "all 40 words: learned", "all 40 words, another start")
 STYLE = """
@@ -45,26 +45,28 @@ STYLE = """
 # --- attention through training, as a picture that moves
 
 
-def moving_picture(replay: Replay) -> str:
-    """All films of a replay as one SVG: strips of frames that an animation moves past, the last one held."""
+def moving_picture(replay: Replay, across: int = 3) -> str:
+    """All films of a replay as one SVG, so many beside each other: strips of frames that an animation moves past, the
+    last one held.
+    """
     steps = replay.steps
     shown = [*steps, *[steps[-1]] * HELD]
-    frames, width = len(shown), LEFT + APART * len(replay.films)
+    frames, width, rows = len(shown), LEFT + APART * across, -(-len(replay.films) // across)
     parts = []
     for number, film in enumerate(replay.films):
-        left = LEFT + number * APART
-        parts.append(f'<text x="{left}" y="44" class="name">{escape(NAMES[number])}</text>')
+        left, top = LEFT + number % across * APART, TOP + number // across * (SIDE + BELOW)
+        parts.append(f'<text x="{left}" y="{top - 30}" class="name">{escape(NAMES[number])}</text>')
         for place, field in enumerate(film.fields):
             x = left + place * (SIDE + 12)
-            parts.append(f'<text x="{x}" y="64" class="soft">{escape(field.name)}</text>')
+            parts.append(f'<text x="{x}" y="{top - 10}" class="soft">{escape(field.name)}</text>')
             strip = b64encode(png(strip_of(film, place, shown))).decode()
             n, height = len(film.words[0]), len(film.outputs)
             parts.append(
-                f'<svg x="{x}" y="{TOP}" width="{SIDE}" height="{SIDE}" viewBox="0 0 {n} {height}" '
+                f'<svg x="{x}" y="{top}" width="{SIDE}" height="{SIDE}" viewBox="0 0 {n} {height}" '
                 f'preserveAspectRatio="none"><image class="strip" width="{n}" height="{height * frames}" '
                 f'style="--height: {height * frames}px" preserveAspectRatio="none" '
                 f'href="data:image/png;base64,{strip}"/></svg>'
-                f'<rect class="line" x="{x}" y="{TOP}" width="{SIDE}" height="{SIDE}"/>'
+                f'<rect class="line" x="{x}" y="{top}" width="{SIDE}" height="{SIDE}"/>'
             )
     counter = "".join(f'<text y="{20 * k + 15}">after {step} updates</text>' for k, step in enumerate(shown))
     moved = f'<g class="strip" style="--height: {20 * frames}px">{counter}</g>'
@@ -77,7 +79,7 @@ def moving_picture(replay: Replay) -> str:
         f"transform: translateY(calc(-{last / 100:.6f} * var(--height))); }} }}"
     )
     title = "Attention and lexical probe of three networks that learn to copy, update by update"
-    return _svg(width, TOP + SIDE + 12, title, f"{STYLE}  {motion}\n", parts)
+    return _svg(width, TOP + rows * (SIDE + BELOW) - BELOW + 12, title, f"{STYLE}  {motion}\n", parts)
 
 
 def strip_of(film: Film, field: int, shown: Sequence[int]) -> NDArray[np.uint8]:
@@ -216,7 +218,11 @@ def shortened(most: int = 12) -> str:
 def pictures() -> dict[Path, str]:
     """Every picture by its file."""
     replay = read_replay((COPYING / "replays" / "attention.json").read_bytes(), "the replay of copying")
-    return {PICTURES / "attention.svg": moving_picture(replay), PICTURES / "learned.svg": learned_picture()}
+    return {
+        PICTURES / "attention.svg": moving_picture(replay),
+        PICTURES / "attention-narrow.svg": moving_picture(replay, across=1),
+        PICTURES / "learned.svg": learned_picture(),
+    }
 
 
 def main() -> None:

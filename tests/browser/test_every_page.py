@@ -38,12 +38,15 @@ OVERFLOWS = """() => {
       crowded: crowded.map((one) => one.closest(".chart").id),
       failed: [...document.querySelectorAll(".chart-failed")].map((one) => one.textContent),
       blank: charts.filter((one) => one.clientWidth && !one.querySelector("svg")).length,
+      torn: [...document.querySelectorAll(".stacked td, .stacked tbody th")].filter((one) => one.childNodes.length > 1)
+        .map((one) => one.textContent),
       unnamed: charts.filter((one) => (one.getAttribute("aria-label") || "").length < 20).length,
     };
   });
 }"""
 NOTHING = {"sideways": 0, "wider": [], "pictures": [], "small": [], "crowded": [], "failed": []} | {
     "blank": 0,
+    "torn": [],
     "unnamed": 0,
 }
 

@@ -27,6 +27,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "recomputed.json"
 
 FROM_CURVES = {
     "copying/paper": ("setting",),
+    "deceptive-copying/reduced": ("setting",),
     "even-steps/paper": ("setting",),
     "forecast-copying/paper": ("setting",),
     "locality/paper": ("encoder",),

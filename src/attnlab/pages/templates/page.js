@@ -26,7 +26,14 @@ window.attnlab = (() => {
     table.classList.remove("stacked");
     if (table.scrollWidth <= room + 1) return;
     const names = all("thead th", table).map((cell) => cell.textContent);
-    for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, k) => (cell.dataset.label = names[k]));
+    for (const row of table.tBodies[0].rows)
+      [...row.cells].forEach((cell, k) => {
+        cell.dataset.label = names[k];
+        if (cell.childNodes.length < 2) return;
+        const whole = document.createElement("span"); // words and terms in one place beside the heading
+        whole.append(...cell.childNodes);
+        cell.append(whole);
+      });
     table.classList.add("stacked");
   }
 
