@@ -6,7 +6,7 @@ BIN := .venv/bin
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-more test-slow campaign lint format bench docs site readme clean
+.PHONY: help venv demo test test-more test-slow campaign lint format bench bench-joey docs site readme clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,17 @@ format: venv  ## let ruff lay out the code and sort the imports
 
 bench: .venv/.bench-installed .venv/.cluster-installed  ## measure speed against PyTorch and the machine; writes benchmarks/results.json
 	$(ONE_THREAD) $(BIN)/python benchmarks/run.py
+
+# JoeyNMT wants an older protobuf and sentencepiece than ours, and leaves out one package that it imports.
+.venv/.joey-installed: .venv/.installed
+	"$(PYTHON)" -m venv .venv/joey
+	.venv/joey/bin/python -m pip install --quiet -c constraints.txt torch && \
+	  .venv/joey/bin/python -m pip install --quiet joeynmt==2.3.0 importlib_metadata 'sentencepiece<0.2.1' || \
+	  { rm -rf .venv/joey; echo "JoeyNMT cannot be installed here; its row will be left out." >&2; }
+	@touch $@
+
+bench-joey: .venv/.joey-installed  ## time to BLEU 30 beside JoeyNMT, one after the other (an hour); adds its row to benchmarks/results.json
+	$(ONE_THREAD) $(BIN)/python benchmarks/joey.py
 
 docs: .venv/.docs-installed  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
