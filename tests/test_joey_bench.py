@@ -1,4 +1,4 @@
-"""The bench beside JoeyNMT, with a stand-in for JoeyNMT that says what the real one would; `make bench-joey` runs it."""
+"""The bench beside JoeyNMT, with a stand-in that says what JoeyNMT would; `make bench-joey` runs the real one."""
 
 import json
 import sys
