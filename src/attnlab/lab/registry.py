@@ -42,6 +42,7 @@ CLASSES = {
     "topic-ablation": "topic_ablation.experiment:TopicAblation",
     "topic-capacity": "topic_capacity.experiment:TopicCapacity",
     "topic-query": "topic_query.experiment:TopicQuery",
+    "topic-limits": "topic_limits.experiment:TopicLimits",
     "topic-sst": "topic_sst.experiment:TopicSst",
     "sample-complexity": "sample_complexity.experiment:SampleComplexity",
     "sample-complexity-real": "sample_complexity_real.experiment:SampleComplexityReal",
