@@ -11,6 +11,7 @@ from attnlab.own import find_own, make_own
 
 CLASSES = {
     "copying": "copying.experiment:Copying",
+    "additive-copying": "additive_copying.experiment:AdditiveCopying",
     "multihead": "multihead.experiment:Multihead",
     "rescue": "rescue.experiment:Rescue",
     "mixture": "mixture.experiment:Mixture",
