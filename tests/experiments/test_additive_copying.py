@@ -4,16 +4,12 @@ import pytest
 import torch
 from tests.lab.ended import after, group, trained, verdicts
 
-from attnlab.data.batch import PairBatch
 from attnlab.experiments.additive_copying.experiment import (
     PERMUTATIONS,
     SELECTIONS,
     SIMPLIFIED,
     AdditiveCopying,
-    lead,
-    reached,
 )
-from attnlab.families.copying.metrics import pair_metrics
 from attnlab.lab.claims import load_claims
 from attnlab.lab.experiment import Order
 from attnlab.lab.outcomes import Outcome
@@ -91,8 +87,8 @@ def pointing(setting, seed, relevance, attention, last=100):
 )
 def test_which_comes_first_is_by_half_of_the_words(relevance, attention, leads, verdict):
     runs = [pointing(one, seed, relevance, attention) for one in (SELECTIONS, PERMUTATIONS) for seed in range(6)]
-    assert reached(runs[0], "probe_accuracy") == relevance
-    assert lead(runs[0], relevance, attention) == leads
+    assert runs[0].reached("probe_accuracy") == relevance
+    assert runs[0].lead("probe_accuracy", "attention_accuracy") == leads
     whole, parts = verdicts(after(AdditiveCopying(), runs))
     assert whole["additive-relevance-first"] == verdict
     assert parts["additive-relevance-first", SELECTIONS.name].effect == leads
@@ -116,11 +112,3 @@ def test_analyse_makes_a_whole_result_that_decides_nothing_at_quick():
     ]
     assert set(result.figures) == {"curves", "knowledge"}
     assert "40 of 60: 2 of 2 runs learned within 50 updates" in result.summary
-
-
-def test_measurements_of_the_simplified_network_have_relevance_and_attention():
-    network = SIMPLIFIED.model_copy(update={"hidden": 4}).build(5, 5, seed=0)
-    words = torch.tensor([[0, 3, 4]])
-    batch = PairBatch(words, torch.tensor([[4, 0, 3]]), words, position=torch.arange(3))
-    row = pair_metrics(network(words, batch.previous, targets=words), batch)
-    assert {"probe_accuracy", "attention_accuracy"} <= set(row)

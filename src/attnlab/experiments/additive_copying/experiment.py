@@ -25,8 +25,6 @@ SIMPLIFIED = Seq2SeqSpec(score="dot", readout="context")
 PERMUTATIONS = network_on("permutations of 40", PermutationsSpec(words=40), (2, 20, 20), STEPS, model=SIMPLIFIED)
 SELECTIONS = network_on("40 of 60", SelectionsSpec(length=40, words=60), (2, 20, 20), STEPS, model=SIMPLIFIED)
 
-HALF = 0.5
-"""Share of the output words by which relevance, or attention, has got to the right position."""
 FEWEST = 5
 """Seeds below which no order of the two is decided."""
 
@@ -71,9 +69,8 @@ class AdditiveCopying(Experiment):
 
     def run_row(self, outcome: Outcome) -> Mapping[str, Any]:
         """Beside what every run on copying has: when relevance and attention get to the right position."""
-        steps = {what: reached(outcome, column) for what, column in POINTED.items()}
-        known = {f"{what}_step": step for what, step in steps.items()}
-        return {**outcome.row(self.within), **known, "lead": lead(outcome, *steps.values())}
+        known = {f"{what}_step": outcome.reached(column) for what, column in POINTED.items()}
+        return {**outcome.row(self.within), **known, "lead": outcome.lead(*POINTED.values())}
 
     def tables(self) -> Mapping[str, Table]:
         return {"success": rate_table(self.runs, self.within)}
@@ -98,19 +95,6 @@ class AdditiveCopying(Experiment):
 
 
 POINTED = {"relevance": "probe_accuracy", "attention": "attention_accuracy"}
-
-
-def reached(outcome: Outcome, column: str) -> int | None:
-    """The first evaluation at which the right position is the field's largest for half of the output words."""
-    return next((int(row["step"]) for row in outcome.run.rows if row[column] >= HALF), None)
-
-
-def lead(outcome: Outcome, relevance: int | None, attention: int | None) -> int | None:
-    """Attention's step minus relevance's; one that does not get there counts at the last evaluation."""
-    if relevance is None and attention is None:
-        return None
-    last = int(outcome.run.rows[-1]["step"])
-    return (last if attention is None else attention) - (last if relevance is None else relevance)
 
 
 def shown(step: float | None) -> str:
