@@ -8,6 +8,8 @@ from tests.lab.ended import after, verdicts
 from attnlab.experiments.topic_ablation import experiment as topic_ablation
 from attnlab.experiments.topic_ablation.experiment import TopicAblation
 from attnlab.experiments.topic_capacity.experiment import TopicCapacity
+from attnlab.experiments.topic_limits import experiment as topic_limits
+from attnlab.experiments.topic_limits.experiment import TopicLimits
 from attnlab.experiments.topic_query.experiment import TopicQuery
 from attnlab.experiments.topic_words import experiment as topic_words
 from attnlab.experiments.topic_words.experiment import TopicWords
@@ -21,7 +23,7 @@ from attnlab.lab.registry import EXPERIMENTS
 from attnlab.runs.loop import Trained
 from attnlab.theory.norms import norm_of_score
 
-NAMES = ("topic-words", "topic-ablation", "topic-capacity", "topic-query")
+NAMES = ("topic-words", "topic-ablation", "topic-capacity", "topic-query", "topic-limits")
 
 
 def outcome(
@@ -37,18 +39,20 @@ def outcome(
     first=1.0,
     dip=0.0,
     query_norm=0.8,
+    fall=0.0,
 ):
-    """A run whose scores rise to ``final_score`` and whose norms lie ``off`` above the identity, relatively.
+    """A run whose scores rise to ``final_score`` and whose norms lie ``off`` above the identity, relatively; ``fall``:
+    that of the mended identity.
 
     The loss falls through 0.5 at ``learned_at``; ``dip``: how far score and norm fall first.
     """
     spec, rows = setting.spec(seed), []
     others = float(np.mean(spec.task.others))
-    steps = range(0, setting.schedule.steps + 1, 100)
+    steps = range(0, setting.schedule.steps + 1, min(100, setting.schedule.steps // 5))
     for step in steps:
         done = step / steps[-1]
         score = final_score * done - (dip if 0 < step <= 100 else 0.0)
-        norm = norm_of_score(score, others, query_norm=query_norm, start_norm=0.3) * (1 + off * (step > 0))
+        norm = norm_of_score(score, others, query_norm=query_norm, start_norm=0.3, fall=fall) * (1 + off * (step > 0))
         row = {
             "step": step,
             "loss": max(np.log(4) * (0.5 / np.log(4)) ** (step / learned_at), last_loss),
@@ -241,6 +245,46 @@ def test_the_identity_through_layers_is_decided_by_the_median_word_below_a_linea
     _, parts = verdicts(after(TopicQuery(), runs))
     told = {name: part.verdict for (claim, name), part in parts.items() if claim == "norm-identity-through-layers"}
     assert told == {"FC, linear layer below": verdict, "FC, LSTM below": "undecided"}
+
+
+def limits_decide(**changes):
+    runs = [
+        outcome(s, seed, **changes.get(s.name, changes.get("all", {}))) for s in TopicLimits.settings for seed in (0, 1)
+    ]
+    return verdicts(after(TopicLimits(), runs))
+
+
+def test_small_dictionaries_and_large_steps_break_the_identity_and_a_mended_one_is_told_apart():
+    """Norms on the mended identity at 8 and 50 words, and far off at the largest rate."""
+    mended = {topic_limits.sized(size): {"fall": 8 / size, "final_score": 2.0} for size in (50, 8)}
+    whole, parts = limits_decide(**mended, **{topic_limits.paced(50): {"off": 0.3}})
+    assert set(whole.values()) == {"holds"}
+    assert parts["identity-mended-for-dictionary", topic_limits.sized(8)].effect == pytest.approx(0, abs=1e-9)
+    plain = norm_of_score(2.0, 20, query_norm=0.8, start_norm=0.3)
+    other = norm_of_score(2.0, 20, query_norm=0.8, start_norm=0.3, fall=1.0)
+    effect = parts["identity-needs-large-dictionary", topic_limits.sized(8)].effect
+    assert effect == pytest.approx(other / plain - 1)
+    assert parts["identity-needs-small-steps", topic_limits.paced(50)].effect == pytest.approx(0.3)
+
+
+def test_norms_on_the_plain_identity_everywhere_refute_all_three():
+    whole, parts = limits_decide()
+    assert set(whole.values()) == {"fails"}
+    assert parts["identity-needs-small-steps", topic_limits.paced(1)].verdict == "holds"
+    whole, _ = limits_decide(all={"final_score": 0.04})
+    assert set(whole.values()) == {"undecided"}
+
+
+def test_limits_change_one_thing_at_a_time_and_train_as_long_as_the_rate_allows():
+    by_name = {setting.name: setting for setting in TopicLimits.settings}
+    first = by_name["dictionary of 5000"].spec(0)
+    assert first.id == TopicWords.settings[0].spec(0).id
+    for setting in TopicLimits.settings[1:]:
+        spec = setting.spec(0)
+        assert (spec.task != first.task) != (spec.optimiser != first.optimiser)
+    rates = {name: by_name[name].schedule for name in ("rate 1", "rate 10", "rate 50")}
+    assert {name: one.steps for name, one in rates.items()} == {"rate 1": 500, "rate 10": 100, "rate 50": 100}
+    assert all(one.evaluations == tuple(range(one.steps + 1)) for one in rates.values())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import UsageError
-from attnlab.probes.mean_state import explained_share, word_shares
+from attnlab.probes.mean_state import explained_share, order_share, word_shares
 
 
 @given(seed=st.integers(0, 1000), noise=st.floats(0, 2))
@@ -45,3 +45,24 @@ def test_shares_count_words(texts):
 def test_too_few_texts_are_refused(texts, outputs, fitted):
     with pytest.raises(UsageError, match="fitted to at least 2 texts"):
         explained_share(np.zeros((texts, 2)), np.zeros((outputs, 3)), fitted)
+
+
+@given(seed=st.integers(0, 1000), order=st.floats(0, 3))
+def test_a_new_order_has_the_share_of_the_variance_that_it_was_given(seed, order):
+    """Mean states that are a function of the bag, plus noise of the order: 20,000 numbers on either side."""
+    rng = np.random.default_rng(seed)
+    bags, others = rng.normal(size=(2, 1000, 20))
+    first, second = (bags + order * rng.normal(size=bags.shape) for _ in range(2))
+    assert order_share(first, second, others) == pytest.approx(order**2, rel=0.1, abs=1e-12)
+
+
+def test_over_permutations_of_one_bag_it_is_the_variance_over_them():
+    rng = np.random.default_rng(2)
+    first, second, others = rng.normal(size=(3, 4000, 5)) * np.array([0.5, 0.5, 1])[:, None, None]
+    assert order_share(first, second, others) == pytest.approx(first.var(0).sum() / others.var(0).sum(), rel=0.05)
+
+
+def test_an_order_needs_the_same_texts_twice_and_others_that_differ():
+    with pytest.raises(UsageError, match="4 texts, 3 reordered ones and 4 others"):
+        order_share(np.ones((4, 2)), np.ones((3, 2)), np.ones((4, 2)))
+    assert np.isnan(order_share(np.ones((4, 2)), np.ones((4, 2)), np.ones((4, 2))))

@@ -155,8 +155,36 @@ def test_late_asymptotics_are_approached():
         assert error[-1] < 0.03
 
 
+@given(
+    others=st.floats(1, 50), fall=st.floats(0, 2), start=st.floats(-1, 1), rise=st.floats(0.1, 2), first=st.floats(0, 2)
+)
+def test_with_others_that_fall_it_is_the_integral_of_what_attention_leaves(others, fall, start, rise, first):
+    """||q||^2 r dr = ds / (1 - a) with a = e^s / (e^s + m e^(others' score)), added up in small pieces."""
+    grid = np.linspace(start, start + rise, 20_001)
+    middle = (grid[1:] + grid[:-1]) / 2
+    total = 0.0
+    for s in middle[::10]:
+        other = -fall * (s - start)
+        total += 10 * (grid[1] - grid[0]) / (1 - np.exp(s) / (np.exp(s) + others * np.exp(other)))
+    expected = np.sqrt(first**2 + 2 / 0.7**2 * total)
+    got = norm_of_score(start + rise, others, query_norm=0.7, start_score=start, start_norm=first, fall=fall)
+    assert got == pytest.approx(expected, rel=2e-3)
+
+
+def test_a_small_dictionary_falls_by_what_topic_words_rise_and_the_mended_identity_knows():
+    """Scores keep their sum whatever the step; with that the norm is what the mended identity says, not the plain."""
+    topics = dictionary = 4
+    score, norm, _, others = simulate(1.0, 150.0, dictionary=dictionary, sentences=4000, topics=topics)
+    assert others.sum() == pytest.approx(-score.sum(), abs=1e-4)
+    assert score.min() > 1
+    plain, mended = (norm_of_score(score, 20, fall=fall) for fall in (0.0, topics / dictionary))
+    assert np.abs(norm / mended - 1).max() < 0.05
+    assert np.abs(norm / plain - 1).min() > 0.1
+
+
 def simulate(rate, time, *, dictionary, sentences, others=20, topics=4):
-    """Plain dense gradient descent on balanced sentences: score and norm of every topic word, and the loss.
+    """Plain dense gradient descent on balanced sentences: score and norm of every topic word, the loss, and the scores
+    of the other words.
 
     One topic word a topic, an orthonormal fixed classifier, embeddings and keys from 0.
     """
@@ -174,7 +202,8 @@ def simulate(rate, time, *, dictionary, sentences, others=20, topics=4):
         with torch.no_grad():
             embedding -= rate * by_embedding
             score -= rate * by_score
-    return score[:topics].detach().numpy(), embedding[:topics].detach().norm(dim=1).numpy(), float(loss.detach())
+    final, norms = score.detach().numpy(), embedding[:topics].detach().norm(dim=1).numpy()
+    return final[:topics], norms, float(loss.detach()), final[topics:]
 
 
 def test_the_simulator_tends_to_the_dynamics_as_dictionaries_grow_and_steps_shrink():
@@ -184,7 +213,7 @@ def test_the_simulator_tends_to_the_dynamics_as_dictionaries_grow_and_steps_shri
     assert 0.3 < way.loss[-1] < 1.0
     errors = []
     for rate, dictionary, sentences in ((2.0, 1000, 1000), (1.0, 4000, 2000), (0.5, 16_000, 4000)):
-        score, norm, _ = simulate(rate, time, dictionary=dictionary, sentences=sentences)
+        score, norm, *_ = simulate(rate, time, dictionary=dictionary, sentences=sentences)
         errors.append((np.abs(score / way.score[-1] - 1).max(), np.abs(norm / way.norm[-1] - 1).max()))
     coarse, middle, fine = errors
     assert middle[0] < coarse[0] and fine[0] < middle[0]

@@ -75,6 +75,19 @@ class Outcome:
         """A metric at all evaluations: (evaluations,)."""
         return np.array([row[metric] for row in self.run.rows], dtype=np.float64)
 
+    def reached(self, metric: str, level: float = 0.5) -> int | None:
+        """The first evaluation at which a metric is at least ``level``, or None."""
+        return next((int(row["step"]) for row in self.run.rows if row[metric] >= level), None)
+
+    def lead(self, first: str, second: str, *, level: float = 0.5) -> int | None:
+        """By how many updates the metric ``first`` reaches ``level`` before ``second``; one that never does counts at
+        the last evaluation, and where neither does there is no lead.
+        """
+        steps = [self.reached(metric, level) for metric in (first, second)]
+        last = int(self.run.rows[-1]["step"])
+        ahead, after = (last if step is None else step for step in steps)
+        return None if steps == [None, None] else after - ahead
+
     def row(self, within: int = WITHIN) -> dict[str, Any]:
         """How the run ended: its line in the table of runs."""
         last = self.run.rows[-1]

@@ -11,6 +11,7 @@ from attnlab.own import find_own, make_own
 
 CLASSES = {
     "copying": "copying.experiment:Copying",
+    "additive-copying": "additive_copying.experiment:AdditiveCopying",
     "multihead": "multihead.experiment:Multihead",
     "rescue": "rescue.experiment:Rescue",
     "mixture": "mixture.experiment:Mixture",
@@ -20,6 +21,8 @@ CLASSES = {
     "mirror": "mirror.experiment:Mirror",
     "early-verdict": "early_verdict.experiment:EarlyVerdict",
     "locality": "locality.experiment:Locality",
+    "mean-state": "mean_state.experiment:MeanState",
+    "two-keywords": "two_keywords.experiment:TwoKeywords",
     "knowledge-first": "knowledge_first.experiment:KnowledgeFirst",
     "agreement": "agreement.experiment:AgreementExperiment",
     "frozen-lexicon": "frozen_lexicon.experiment:FrozenLexicon",
@@ -42,6 +45,7 @@ CLASSES = {
     "topic-ablation": "topic_ablation.experiment:TopicAblation",
     "topic-capacity": "topic_capacity.experiment:TopicCapacity",
     "topic-query": "topic_query.experiment:TopicQuery",
+    "topic-limits": "topic_limits.experiment:TopicLimits",
     "topic-sst": "topic_sst.experiment:TopicSst",
     "sample-complexity": "sample_complexity.experiment:SampleComplexity",
     "sample-complexity-real": "sample_complexity_real.experiment:SampleComplexityReal",

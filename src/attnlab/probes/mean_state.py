@@ -50,3 +50,24 @@ def explained_share(inputs: NDArray[np.float64], outputs: NDArray[np.float64], f
     error = float(((tried - design[fitted:] @ weights) ** 2).sum())
     spread = float(((tried - outputs[:fitted].mean(axis=0)) ** 2).sum())
     return 1 - error / spread if spread else float("nan")
+
+
+def order_share(means: NDArray[np.float64], reordered: NDArray[np.float64], varied: NDArray[np.float64]) -> float:
+    """How much of what other words do to the mean state a new order of the same words does: variance by variance.
+
+    ``means`` (texts, d): mean states; ``reordered``: those of the same texts with their words in another order, drawn
+    at random; ``varied`` (others, d): those of texts with other words. Half the mean squared distance of the first two
+    is the variance over orders of one bag of words. 0: the mean state is a function of the bag; 1: it is all order.
+
+    >>> bag, order = np.array([[0.0], [4.0]]), np.array([[1.0], [-1.0]])
+    >>> order_share(bag + order, bag - order, bag)
+    0.25
+    """
+    if means.shape != reordered.shape or len(varied) < 2:
+        raise UsageError(
+            f"Mean states of {len(means)} texts, {len(reordered)} reordered ones and {len(varied)} others cannot be "
+            "compared: the first two are of the same texts, and the others are at least 2."
+        )
+    within = float(((means - reordered) ** 2).sum(axis=1).mean() / 2)
+    spread = float(varied.var(axis=0, ddof=1).sum())
+    return within / spread if spread else float("nan")

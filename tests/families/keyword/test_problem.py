@@ -91,6 +91,39 @@ def test_what_is_measured_is_what_a_loop_over_sequences_finds(model):
     assert row["accuracy"] == float((seen.log_probabilities.argmax(1) == batch.labels).double().mean())
 
 
+def test_both_classes_keywords_are_measured_as_a_loop_over_positions_finds():
+    """The same of negative sequences, for their own class; each word's log-odds of the positive class."""
+    task = KeywordSpec(length=6, words=5, negative=True)
+    network = build_problem(keyword_spec(task=task)).model.eval()
+    batch = task.build().draw(np.arange(60) % 2, numpy_generator(5))
+    with torch.no_grad():
+        row = keyword_metrics(network, batch)
+        states = network.encoder(batch.tokens, None, embedding=network.embedding).states
+        logits = network.output(states).squeeze(2).double()  # W h + b, the log-odds of the positive class
+        alpha = network(batch.tokens, torch.full((60,), 6)).alpha
+    by_word, tops, means = {word: [] for word in range(5)}, [], []
+    for n in range(60):
+        for place in range(6):
+            by_word[int(batch.tokens[n, place])].append(float(logits[n, place]))
+        if batch.labels[n] == 0:
+            at = int(batch.position[n])
+            tops.append((float(logits[n].argmin() == at), float(alpha[n].argmax() == at)))
+            means.append((float(torch.sigmoid(-logits[n, at])), float(alpha[n, at])))
+    for word, values in by_word.items():
+        assert row[f"relevance_{word}"] == pytest.approx(np.mean(values), abs=1e-6)
+    measured = [row["negative_probe_accuracy"], row["negative_attention_accuracy"]]
+    assert measured == pytest.approx(np.mean(tops, axis=0), abs=1e-9)
+    measured = [row["negative_probe_mean"], row["negative_attention_mean"]]
+    assert measured == pytest.approx(np.mean(means, axis=0), abs=1e-6)
+
+
+def test_where_the_negative_class_has_no_keyword_nothing_is_said_of_it():
+    plain, row = keyword_spec(), build_problem(keyword_spec()).evaluate(0)
+    assert not any(name.startswith(("negative_", "relevance_")) for name in row)
+    assert keyword_spec(task=KeywordSpec(length=6, words=5, negative=False)).id == plain.id
+    assert keyword_spec(task=KeywordSpec(length=6, words=5, negative=True)).id != plain.id
+
+
 def test_uniform_attention_is_uniform_and_hits_by_chance():
     problem = build_problem(keyword_spec(model=ClassifierSpec(embedding_size=4, hidden=3, attention="uniform")))
     row = problem.evaluate(0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import UsageError
-from attnlab.families.keyword.task import KEYWORD, KeywordTask
+from attnlab.families.keyword.task import KEYWORD, NEGATIVE, KeywordTask
 from attnlab.seeds import numpy_generator
 
 SMALL = KeywordTask(length=3, words=3)
@@ -25,6 +25,34 @@ def test_positive_sequences_hold_the_keyword_once_and_say_where(length, words, l
         assert tokens.count(KEYWORD) == label
         assert position == (tokens.index(KEYWORD) if label else -1)
         assert all(0 <= word < words for word in tokens)
+
+
+@given(
+    length=st.integers(2, 9), words=st.integers(3, 6), labels=st.lists(st.integers(0, 1)), seed=st.integers(0, 2**32)
+)
+def test_a_keyword_for_each_class_is_in_its_sequences_once_and_never_in_the_others(length, words, labels, seed):
+    task = KeywordTask(length, words, negative=True)
+    batch = task.draw(np.array(labels, dtype=np.int64), numpy_generator(seed))
+    for tokens, label, position in zip(batch.tokens.tolist(), labels, batch.position.tolist(), strict=True):
+        own, other = (KEYWORD, NEGATIVE) if label else (NEGATIVE, KEYWORD)
+        assert (tokens.count(own), tokens.count(other)) == (1, 0)
+        assert tokens[position] == own
+        assert all(word in task.shared for place, word in enumerate(tokens) if place != position)
+
+
+def test_a_keyword_for_each_class_is_at_any_place_and_leaves_every_shared_word_to_both():
+    batch = KeywordTask(4, 5, negative=True).batch(8000, numpy_generator(0))
+    for label in (0, 1):
+        of_class = batch.labels == label
+        places = np.bincount(batch.position[of_class].numpy(), minlength=4) / int(of_class.sum())
+        assert np.abs(places - 1 / 4).max() < 0.04  # five standard deviations
+        shares = np.bincount(batch.tokens[of_class].numpy().ravel(), minlength=5)[2:] / int(of_class.sum())
+        assert np.abs(shares - 1).max() < 0.07
+
+
+def test_a_keyword_for_each_class_needs_a_word_that_both_share():
+    with pytest.raises(UsageError, match="at least 3 words, a shared one too, not 2"):
+        KeywordTask(4, 2, negative=True)
 
 
 def test_the_paper_s_sizes():

@@ -8,9 +8,11 @@ from torch.nn import functional
 from attnlab.data.batch import PairBatch, PairTask
 from attnlab.errors import UsageError
 from attnlab.families.base import BaseProblem, watched_table
+from attnlab.families.copying.mean_states import mean_state_metrics
 from attnlab.families.copying.metrics import pair_metrics
 from attnlab.families.copying.remedies import before_update, begin, make_alignment_loss, task_at
 from attnlab.families.copying.spec import CopyingSpec, OffPositionSpec, OwnTaskSpec, Seq2SeqSpec
+from attnlab.families.copying.task import CopyingTask
 from attnlab.models.deception import hidden_mass_penalty
 from attnlab.models.seq2seq import Prediction, Seq2Seq
 from attnlab.models.trained import choose_trained
@@ -52,7 +54,11 @@ class PairProblem(BaseProblem):
     def evaluate(self, step: int) -> Row:
         batch = self._batch(self.task, self.spec.evaluation_batch, "evaluation", step)
         self.model.eval()
-        return pair_metrics(self.model(batch.source, batch.previous, targets=batch.target), batch)
+        row = pair_metrics(self.model(batch.source, batch.previous, targets=batch.target), batch)
+        if isinstance(self.task, CopyingTask):
+            rng = numpy_generator(self.spec.data_seed, "mean states", step)
+            row |= mean_state_metrics(self.model, self.task, batch.source, rng)
+        return row
 
     @torch.no_grad()
     def watched(self, example: tuple[str, ...]) -> pa.Table:

@@ -8,7 +8,7 @@ from torch.nn import functional
 from attnlab.data.batch import POSITIONS
 from attnlab.families.base import BaseProblem
 from attnlab.families.keyword.spec import KeywordSpec
-from attnlab.families.keyword.task import KeywordBatch
+from attnlab.families.keyword.task import NOWHERE, KeywordBatch
 from attnlab.families.texts.spec import ClassifierSpec
 from attnlab.measures.top import top_share
 from attnlab.models.classifier import Classifier
@@ -69,6 +69,10 @@ def keyword_metrics(model: Classifier, batch: KeywordBatch) -> Row:
     ``mean_state``: how much of the mean state's variance a linear map of the mean embedding explains (see
     `attnlab.probes.mean_state`), fitted to two thirds of all sequences and tried on the rest; left out where those are
     fewer than ten for each word.
+
+    Where negative sequences have a keyword of their own also ``negative_attention_accuracy`` and so on, the same of
+    them, beta and gamma being those of the negative class; and ``relevance_w`` of every word w: the mean log-odds of
+    the positive class over all positions that hold it, in sequences of both classes.
     """
     log_probabilities, alpha, gamma, means = _read(model, batch)
     right = log_probabilities.gather(1, batch.labels[:, None])
@@ -78,6 +82,11 @@ def keyword_metrics(model: Classifier, batch: KeywordBatch) -> Row:
     row |= _pointing(alpha[positive], gamma[positive], batch.position[positive])
     row |= _four(gamma[positive].double(), batch.position[positive])
     words, fitted = len(model.embedding), 2 * len(batch) // 3
+    negative = (batch.labels == 0) & (batch.position != NOWHERE)
+    if negative.any():
+        pointing = _pointing(alpha[negative], gamma[negative], batch.position[negative])
+        row |= {f"negative_{name}": value for name, value in pointing.items()}
+        row |= _relevance(torch.where(positive[:, None], gamma, -gamma).double(), batch.tokens, words)
     if fitted >= ENOUGH * words:
         shares = word_shares(batch.tokens, words)
         row["mean_state"] = explained_share(shares.cpu().numpy(), means.double().cpu().numpy(), fitted)
@@ -126,6 +135,15 @@ def _four(gamma: Tensor, position: Tensor) -> Row:
     }
     counts = {"positives": float(followed.sum()), "left_out": float((~followed).sum())}
     return {name: float(values.mean()) for name, values in row.items()} | counts
+
+
+def _relevance(log_odds: Tensor, tokens: Tensor, words: int) -> Row:
+    """Each word's mean of ``log_odds`` (batch, length) over its occurrences in ``tokens``; NaN of one that has none."""
+    sums, counts = (
+        torch.zeros(words, dtype=torch.float64, device=tokens.device).index_add_(0, tokens.flatten(), values.flatten())
+        for values in (log_odds, torch.ones_like(log_odds))
+    )
+    return {f"relevance_{word}": float(value) for word, value in enumerate(sums / counts)}
 
 
 def _lengths(batch: KeywordBatch) -> Tensor:

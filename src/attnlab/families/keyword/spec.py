@@ -14,6 +14,7 @@ class KeywordSpec(Spec):
     kind: Literal["keyword"] = "keyword"
     length: Count = 40
     words: Count = 40
+    negative: bool = False
 
     @model_validator(mode="after")
     def _buildable(self) -> Self:
@@ -21,4 +22,4 @@ class KeywordSpec(Spec):
         return self
 
     def build(self) -> KeywordTask:
-        return KeywordTask(self.length, self.words)
+        return KeywordTask(self.length, self.words, self.negative)

@@ -7,6 +7,9 @@ The paper draws all positions uniformly from all words, keeps sequences in which
 balances the classes by rejection. Among sequences with no keyword that leaves all sequences of the other words equally
 likely, and among those with one all pairs of a place and of other words for the rest: a coin for the class, a uniform
 place and uniform other words are the same distribution, and nothing has to be thrown away.
+
+With a keyword for the negative class too (the blog's aside, the slides' "great" and "bad"), word 1 occurs once in a
+negative sequence, and all words from 2 on are shared by both classes.
 """
 
 from dataclasses import dataclass
@@ -20,14 +23,16 @@ from attnlab.errors import UsageError
 
 KEYWORD = 0
 """The word that makes a sequence positive."""
+NEGATIVE = 1
+"""The word that makes a sequence negative, where the negative class has one."""
 NOWHERE = -1
 """The position of the keyword in a sequence that has none."""
 
 
 @dataclass(frozen=True)
 class KeywordBatch:
-    """``tokens`` (batch, length). ``labels`` (batch,): 1 for positive. ``position`` (batch,): where the keyword is,
-    -1 in negative sequences.
+    """``tokens`` (batch, length). ``labels`` (batch,): 1 for positive. ``position`` (batch,): where the keyword of the
+    sequence's class is, -1 in negative sequences whose class has none.
     """
 
     tokens: Tensor
@@ -44,7 +49,7 @@ class KeywordBatch:
 
 @dataclass(frozen=True)
 class KeywordTask:
-    """Sequences of ``length`` out of ``words`` words.
+    """Sequences of ``length`` out of ``words`` words. ``negative``: the negative class has a keyword too.
 
     >>> from attnlab.seeds import numpy_generator
     >>> batch = KeywordTask(length=5, words=3).draw(np.array([1, 0]), numpy_generator(0))
@@ -54,6 +59,12 @@ class KeywordTask:
 
     length: int = 40
     words: int = 40
+    negative: bool = False
+
+    @property
+    def shared(self) -> range:
+        """The words that occur in both classes."""
+        return range(NEGATIVE + 1 if self.negative else KEYWORD + 1, self.words)
 
     def __post_init__(self) -> None:
         if self.length < 2:
@@ -62,6 +73,8 @@ class KeywordTask:
             )
         if self.words < 2:
             raise UsageError(f"A keyword task needs at least 2 words, the keyword and another, not {self.words}.")
+        if not self.shared:
+            raise UsageError(f"A keyword for each class needs at least 3 words, a shared one too, not {self.words}.")
 
     def batch(self, count: int, rng: np.random.Generator) -> KeywordBatch:
         """``count`` fresh sequences, each positive with probability one half."""
@@ -70,9 +83,12 @@ class KeywordTask:
     def draw(self, labels: NDArray[np.int64], rng: np.random.Generator) -> KeywordBatch:
         """A fresh sequence for each of ``labels`` (batch,), 1 for positive."""
         count = len(labels)
-        tokens = rng.integers(KEYWORD + 1, self.words, size=(count, self.length), dtype=np.int64)
+        tokens = rng.integers(self.shared.start, self.words, size=(count, self.length), dtype=np.int64)
         place = rng.integers(self.length, size=count, dtype=np.int64)
         positive = np.flatnonzero(labels)
         tokens[positive, place[positive]] = KEYWORD
-        position = np.where(labels == 1, place, NOWHERE)
+        if self.negative:
+            negative = np.flatnonzero(labels == 0)
+            tokens[negative, place[negative]] = NEGATIVE
+        position = place if self.negative else np.where(labels == 1, place, NOWHERE)
         return KeywordBatch(torch.from_numpy(tokens), torch.from_numpy(labels), torch.from_numpy(position))

@@ -50,26 +50,29 @@ class TopicCourse:
         """||q|| at the start."""
         return self.rows[0]["query_norm"]
 
-    def identity(self) -> Floats:
-        """The norm that the identity gives every topic word from its score and its own start: (evaluations, words)."""
+    def identity(self, fall: float = 0.0) -> Floats:
+        """The norm that the identity gives every topic word from its score and its own start: (evaluations, words).
+
+        ``fall``: as in `attnlab.theory.norms.norm_of_score`.
+        """
         scores, norms = self.words("score"), self.words("norm")
         return np.stack(
             [
-                norm_of_score(s, self.others, query_norm=self.query_norm, start_score=s[0], start_norm=n[0])
+                norm_of_score(s, self.others, query_norm=self.query_norm, start_score=s[0], start_norm=n[0], fall=fall)
                 for s, n in zip(scores.T, norms.T, strict=True)
             ],
             1,
         )
 
-    def deviations(self) -> Floats:
+    def deviations(self, fall: float = 0.0) -> Floats:
         """Relative deviations from the identity, NaN where a word's score does not exceed 0.05: as `identity`."""
         seen = self.words("score") > SEEN
-        expected = np.where(seen, self.identity(), 1.0)
+        expected = np.where(seen, self.identity(fall), 1.0)
         return np.where(seen, deviation(self.words("norm"), expected), np.nan)
 
-    def largest_deviation(self) -> float | None:
+    def largest_deviation(self, fall: float = 0.0) -> float | None:
         """Over all topic words and all of training; None if no score ever exceeds 0.05."""
-        values = self.deviations()
+        values = self.deviations(fall)
         return float(np.nanmax(values)) if np.isfinite(values).any() else None
 
     def median_deviation(self) -> float | None:
