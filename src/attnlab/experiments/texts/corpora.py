@@ -98,13 +98,15 @@ def text_setting(
     seeds: Sequence[int] = (),
     model: ClassifierSpec | None = None,
     label: str = "",
+    size: Size | None = None,
 ) -> TextSetting:
     """The runs of a role; a reference run keeps the weights of its best evaluation, for influence and the like.
 
-    ``seeds``: others than the preset's. ``model``: another network than P3's. ``label``: what the runs are named after,
-    if not the corpus. The proxy has the released code's rates and is measured after every pass over the training texts.
+    ``seeds`` and ``size``: others than the preset's. ``model``: another network than P3's. ``label``: what the runs are
+    named after, if not the corpus. The proxy has the released code's rates and is measured after every pass over the
+    training texts.
     """
-    task, size = LabelledTextSpec(corpus=corpus, content=reading.corpus_of(corpus).content), SIZES[preset]
+    task, size = LabelledTextSpec(corpus=corpus, content=reading.corpus_of(corpus).content), size or SIZES[preset]
     settings: dict[str, Any]
     if role == "proxy":
         rate = 5e-5 if corpus in ("imdb", "amazon", "yelp") else 1.5e-4
