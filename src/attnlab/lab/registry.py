@@ -37,6 +37,7 @@ CLASSES = {
     "forecast-translation": "forecast_translation.experiment:ForecastTranslation",
     "alignment": "alignment.experiment:Alignments",
     "attention-alignment": "attention_alignment.experiment:AttentionAlignment",
+    "slow-stages": "slow_stages.experiment:SlowStages",
     "stages": "stages.experiment:Stages",
     "topic-words": "topic_words.experiment:TopicWords",
     "topic-ablation": "topic_ablation.experiment:TopicAblation",
