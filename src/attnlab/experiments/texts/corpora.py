@@ -170,13 +170,14 @@ class TextRuns(CorpusRuns):
         run.run.load_into(network, best_step(run) if step is None else step)
         return network
 
-    def word_scores(self, step: int | None = None) -> Floats:
+    def word_scores(self, step: int | None = None, last: int | None = None) -> Floats:
         """The proxy's scores w^T e_i at an evaluation, by default at that of lowest validation loss, as in the
-        released code: (words, 1 or classes).
+        released code: (words, 1 or classes). ``last``: that of the evaluations up to there.
         """
         (proxy,) = self.of("proxy")
         assert proxy.run is not None
-        best = int(min(proxy.rows, key=lambda row: row["loss"])["step"])
+        rows = [row for row in proxy.rows if last is None or row["step"] <= last]
+        best = int(min(rows, key=lambda row: row["loss"])["step"])
         return reading.stored_word_scores(proxy.run.fields(best if step is None else step))
 
     def beta_px(self, split: str) -> ScoreField:
