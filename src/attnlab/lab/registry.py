@@ -31,6 +31,7 @@ CLASSES = {
     "uniform-accuracy": "uniform_accuracy.experiment:UniformAccuracy",
     "sms": "sms.experiment:Sms",
     "embeddings": "embeddings.experiment:Embeddings",
+    "choices": "choices.experiment:Choices",
     "forecast-copying": "forecast_copying.experiment:ForecastCopying",
     "forecast-text": "forecast_text.experiment:ForecastText",
     "count-tables": "count_tables.experiment:CountTables",

@@ -99,14 +99,16 @@ def text_setting(
     model: ClassifierSpec | None = None,
     label: str = "",
     size: Size | None = None,
+    task: LabelledTextSpec | None = None,
 ) -> TextSetting:
     """The runs of a role; a reference run keeps the weights of its best evaluation, for influence and the like.
 
-    ``seeds`` and ``size``: others than the preset's. ``model``: another network than P3's. ``label``: what the runs are
-    named after, if not the corpus. The proxy has the released code's rates and is measured after every pass over the
-    training texts.
+    ``seeds`` and ``size``: others than the preset's. ``model``: another network than P3's. ``task``: the corpus read
+    otherwise. ``label``: what the runs are named after, if not the corpus. The proxy has the released code's rates and
+    is measured after every pass over the training texts.
     """
-    task, size = LabelledTextSpec(corpus=corpus, content=reading.corpus_of(corpus).content), size or SIZES[preset]
+    task = task or LabelledTextSpec(corpus=corpus, content=reading.corpus_of(corpus).content)
+    size = size or SIZES[preset]
     settings: dict[str, Any]
     if role == "proxy":
         rate = 5e-5 if corpus in ("imdb", "amazon", "yelp") else 1.5e-4
@@ -141,9 +143,18 @@ def corpora_at_hand(names: Sequence[str]) -> list[str]:
 class TextRuns(CorpusRuns):
     """Finished runs on labelled texts: a field has a row for each text."""
 
-    def __init__(self, corpus: str, preset: Preset, runs: Runs, label: str = "", texts: int | None = None) -> None:
+    def __init__(
+        self,
+        corpus: str,
+        preset: Preset,
+        runs: Runs,
+        label: str = "",
+        texts: int | None = None,
+        task: LabelledTextSpec | None = None,
+    ) -> None:
         super().__init__(label or corpus, runs)
-        self.name, self.corpus, self._texts = corpus, reading.corpus_of(corpus), texts or SIZES[preset].texts
+        self.name, self._texts = corpus, texts or SIZES[preset].texts
+        self.corpus = reading.corpus_of(corpus) if task is None else task.build()
 
     @cached_property
     def texts(self) -> dict[str, Bags]:
