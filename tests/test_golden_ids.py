@@ -23,6 +23,7 @@ PRESETS = ("quick", "reduced", "paper")
 FOLDERS = {
     "amazon": "amazon_blitzer",
     "sms": "sms_spam",
+    "20newsgroups-bodies": "20newsgroups",
     "iwslt14": "iwslt14_deen",
     "libreoffice": "libreoffice_help",
     "europarl": "alignment_gold",

@@ -236,6 +236,23 @@ def test_the_same_messages_in_json_lines(tmp_path):
     )
 
 
+def test_messages_without_their_headers(tmp_path):
+    for part in ("train", "test"):
+        lines = [
+            json.dumps({"group": f"rec.sport.{sport}", "text": text})
+            for sport, text in (("baseball", BALL), ("hockey", PUCK))
+        ]
+        write(tmp_path / f"20newsgroups/20news-bydate-{part}.jsonl", "\n".join(lines * 3))
+    corpus = load_corpus("20newsgroups-bodies", root=tmp_path)
+    assert told(corpus, "train")[:2] == [
+        ("newsgroups a word in the text ball ball", "baseball"),
+        ("game café", "hockey"),
+    ]
+    assert corpus.notes == ("All mail headers are left out, the lines with sender and subject too.",)
+    assert corpus.content != load_corpus("20newsgroups", root=tmp_path).content
+    assert "20newsgroups-bodies" not in CORPORA, "it is no corpus of the paper's"
+
+
 # --- Amazon -------------------------------------------------------------------------------------------------------
 
 

@@ -62,5 +62,21 @@ def test_a_large_maximum_of_noise_does_not_decide():
     assert finding.verdict == "undecided"
 
 
+@pytest.mark.needs_data("20newsgroups")
+def test_posts_without_headers_have_three_runs_of_each_kind_and_a_thousand_updates():
+    jobs = FrozenLexicon().plan(Order("reduced", row="20newsgroups-bodies"), {})
+    kinds = [(job.spec.model.attention, job.spec.train) for job in jobs]
+    assert {kind: kinds.count(kind) for kind in kinds} == {
+        ("learned", "all"): 3,
+        ("uniform", "all"): 3,
+        ("learned", "attention-only"): 3,
+    }
+    assert {job.schedule.steps for job in jobs} == {1000}
+    with_headers = FrozenLexicon().plan(Order("reduced", row="20newsgroups"), {})
+    assert [job.schedule.steps for job in with_headers] == [2000] * 3
+    assert jobs[0].spec.id != with_headers[0].spec.id and jobs[0].spec.init_seed == with_headers[0].spec.init_seed
+    assert "20newsgroups-bodies" not in FrozenLexicon().default_rows("reduced"), "it is run where it is named"
+
+
 def test_sms_is_reported_and_decides_nothing():
     assert findings(series(FROZEN, 0.1, 0.2, 0.1), series(UNIFORM, 0.1, 0.2, 0.5), row="sms") == ()

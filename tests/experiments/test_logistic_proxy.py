@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from tests.lab.drawn import drawn as drawn_rows
 
-from attnlab.experiments.logistic_proxy.experiment import LOG, PX, Fitted, LogisticProxy, chosen_by_loss, word_by_word
+from attnlab.experiments.logistic_proxy.experiment import (
+    EQUAL,
+    LOG,
+    PX,
+    UPDATES,
+    Fitted,
+    LogisticProxy,
+    chosen_by_loss,
+    continued,
+    word_by_word,
+)
 from attnlab.lab.experiment import Order, Record
 from attnlab.measures.checkpoints import first_half
 from attnlab.measures.series import Series
@@ -63,6 +73,34 @@ def test_agreements_within_two_points_are_the_same_and_within_half_of_their_exce
     part = story(px, log).same_agreement()
     assert (part.name, part.verdict, part.direction) == ("sst", verdict, direction)
     assert part.effect == pytest.approx(shift, abs=0.03)
+
+
+def test_a_proxy_with_equal_updates_decides_where_it_was_run():
+    log = drawn(0.5)
+    made = story(drawn(0.8), log)
+    assert made.same_agreement().verdict == "fails", "60 passes alone are decided by these"
+    made.series[EQUAL], made.updates = series(EQUAL, log.copy()), UPDATES
+    (row,) = made.record.tables["table10"]
+    made.record = Record({"table10": [{**row, **made.after_equal_updates()}]}, made.record.seeds)
+    part = made.same_agreement()
+    assert (part.verdict, part.effect) == ("holds", 0)
+    assert f"after {UPDATES} updates" in part.detail
+
+
+@pytest.mark.needs_data("sst", "imdb")
+def test_every_proxy_has_as_many_updates_as_sixty_passes_over_imdb():
+    proxies = {
+        row: next(job for job in LogisticProxy().plan(Order("reduced", row=row), {}) if job.spec.model.kind == "proxy")
+        for row in ("sst", "imdb")
+    }
+    assert {job.schedule.steps for job in proxies.values()} == {UPDATES} == {60 * 391}
+    passes = [step for step in proxies["sst"].schedule.evaluations if step <= 60 * 109]
+    assert passes == list(range(0, 60 * 109 + 1, 109)), "the paper's passes are all there"
+    assert len(proxies["imdb"].schedule.evaluations) == 61, "nothing is added"
+    assert len(proxies["sst"].schedule.evaluations) == 61 + 60
+    quick = next(job for job in LogisticProxy().plan(Order("quick", row="sst"), {}) if job.spec.model.kind == "proxy")
+    assert quick.schedule.steps == 20 * 109
+    assert continued(proxies["sst"].schedule) == proxies["sst"].schedule
 
 
 def test_a_difference_that_few_texts_cannot_tell_is_undecided():

@@ -53,9 +53,9 @@ class Folder:
         self.fields = fields.__getitem__
 
 
-def outcome(data, *, off=0.0, reverse=False, setting=SETTINGS[0]):
+def outcome(data, *, off=0.0, reverse=False, setting=SETTINGS[0], seed=0):
     """Attention on the frequent word in the middle, on the others at the end (``reverse``: the other way round)."""
-    spec = setting.spec(0)
+    spec = setting.spec(seed)
     corpus = read_sst(data, spec.task.classes, padded=spec.task.padded)
     fields, rows = {}, []
     others = WordCourse(corpus, [], np.empty(0), np.empty(0)).others
@@ -67,7 +67,7 @@ def outcome(data, *, off=0.0, reverse=False, setting=SETTINGS[0]):
         fields[step] = pa.table({"score": scores, "norm": norms * (1 + off)})
         losses = {"loss": 1.0, "valid_loss": 2 - step / 1000 if step < 1500 else 3.0, "test_accuracy": 0.8}
         rows.append({"step": step, "query_norm": 2.0, **losses})
-    return Outcome(setting.name, 0, Trained(spec.id, rows, 1500, Folder(fields)), spec)
+    return Outcome(setting.name, seed, Trained(spec.id, rows, 1500, Folder(fields)), spec)
 
 
 def course(data, **changes):
@@ -126,6 +126,53 @@ def test_verdicts(data, monkeypatch):
     assert parts(outcome(data))["real-norm-identity"] == ["undecided"]
 
 
+def queries(data, *offs, **changes):
+    """A run for each query, whose words are so far off the identity."""
+    return [outcome(data, off=off, seed=seed, **changes) for seed, off in enumerate(offs)]
+
+
+@pytest.mark.parametrize(
+    ("offs", "verdict"),
+    [
+        ((0.05, 0.06, 0.04, 0.12, 0.05), "holds"),  # one query beyond a tenth
+        ((0.3, 0.2, 0.25, 0.08, 0.3), "fails"),  # one within it
+        ((0.05, 0.2, 0.03, 0.2, 0.05), "undecided"),
+        ((0.05, 0.06, 0.04, 0.05), "undecided"),  # four queries
+    ],
+)
+def test_several_queries_decide_by_their_mean(data, monkeypatch, offs, verdict):
+    monkeypatch.setattr(topic_sst, "LARGEST", 30)
+    story = after(TopicSst(), queries(data, *offs))
+    (part,) = next(f.parts for f in story.findings() if f.claim == "real-norm-identity")
+    assert (part.verdict, part.over) == (verdict, "queries")
+    assert part.effect == pytest.approx(np.mean(offs))  # every word of a query is as far off
+    assert [row["median_deviation"] for row in story.run_tables()["runs"]] == pytest.approx(offs)
+
+
+def test_a_query_with_too_few_words_leaves_it_open(data, monkeypatch):
+    monkeypatch.setattr(topic_sst, "LARGEST", 1000)
+    (part,) = next(
+        f.parts for f in after(TopicSst(), queries(data, *[0.01] * 5)).findings() if f.claim == "real-norm-identity"
+    )
+    assert part.verdict == "undecided"
+    assert part.detail == "In 5 of 5 queries fewer than 1000 words score above 0.05."
+
+
+def test_a_sentence_turns_by_its_mean_over_queries(data):
+    there, back = outcome(data), outcome(data, reverse=True, seed=1)
+    alone = {row["what"]: row for one in (there, back) for row in topic_sst.turns(f"{one.seed}", [turned(one)])}
+    both = list(topic_sst.turns("both", [turned(there), turned(back)]))
+    for row in both:
+        what = row["what"].removeprefix("both: ")
+        assert row["value"] == pytest.approx(np.mean([alone[f"{seed}: {what}"]["value"] for seed in (0, 1)]))
+    parts_of_both = after(TopicSst(), [there, back]).findings()[0].parts
+    assert {part.runs for part in parts_of_both} == {2}
+
+
+def turned(one):
+    return topic_sst.turn_of(topic_sst.words_of(one))
+
+
 def test_it_fills_its_tables_and_figures(data, monkeypatch):
     monkeypatch.setattr(topic_sst, "LARGEST", 10)
     done = {setting.spec(0).id: outcome(data, setting=setting).run for setting in SETTINGS[:2]}
@@ -176,14 +223,20 @@ def test_a_run_ends_two_thousand_epochs_after_its_lowest_validation_loss(losses,
     assert TopicSst().plan(Order("quick"), {})[0].schedule.steps == 2000
 
 
+def build_query(spec):
+    return tuple(spec.model.build(5, spec.task.classes, spec.init_seed).query.tolist())
+
+
 def test_plans_are_the_papers():
     jobs = TopicSst().plan(Order("paper"), {})
-    assert len({job.spec.id for job in jobs}) == len(jobs) == 8
-    assert [(job.spec.model.classifier, job.spec.model.size, job.spec.model.key_size) for job in jobs[:2]] == [
+    assert len({job.spec.id for job in jobs}) == len(jobs) == 8 * 5
+    assert jobs[0].label == "SST2 FC, padding masked" and jobs[4].label == "SST2 FC, padding masked, seed 4"
+    assert len({build_query(job.spec) for job in jobs[:5]}) == 5, "each has a query of its own"
+    assert [(job.spec.model.classifier, job.spec.model.size, job.spec.model.key_size) for job in jobs[:10:5]] == [
         ("fixed", 200, 10),
         ("linear", 100, 10),
     ]
-    assert {job.schedule.steps for job in TopicSst().at_most(Order("paper"), {})} == {20_000}
+    assert {job.schedule.steps for job in TopicSst().at_most(Order("paper"), {})} == {40_000}
     assert len(TopicSst().plan(Order("quick"), {})) == 2
 
 

@@ -251,6 +251,22 @@ def test_a_claim_that_awaits_a_row_stays_open_without_it(tmp_path: Path) -> None
     assert (decided(tmp_path, id).outcome, decided(tmp_path, id).missing) == ("as the paper says", ())
 
 
+def test_a_part_counts_no_more_once_the_one_that_asks_better_is_there(tmp_path: Path) -> None:
+    id, corpora = "frozen-lexicon-fails", ("sst", "20newsgroups")
+    for row, verdict in zip(corpora, ("holds", "undecided"), strict=True):
+        write(tmp_path, f"frozen-lexicon/reduced/{row}", {id: [part(row, verdict=verdict)]})
+    before = decided(tmp_path, id)
+    assert (before.outcome, before.missing, {one.name for one in before.parts}) == (
+        "open",
+        ("20newsgroups-bodies",),
+        {*corpora},
+    )
+    write(tmp_path, "frozen-lexicon/reduced/20newsgroups-bodies", {id: [part("20newsgroups-bodies", verdict="holds")]})
+    after = decided(tmp_path, id)
+    assert (after.outcome, after.missing) == ("as the paper says", ())
+    assert {one.name for one in after.parts} == {"sst", "20newsgroups-bodies"}
+
+
 def test_ours_hold_or_fail_and_a_paper_s_agree_or_differ(tmp_path: Path) -> None:
     write(tmp_path, "symmetry/paper", {"one-word-left-out": [part()], "contrast-slope": [part(verdict="fails")]})
     write(tmp_path, "locality/paper", {"probe-purely-local": [part(verdict="fails")]})

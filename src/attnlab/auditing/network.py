@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import dataclass
 
-from attnlab.data.corpora import KNOWN
+from attnlab.data.corpora import known_corpus
 from attnlab.data.labelled_text import Corpus
 from attnlab.data.tokens import TokenRule
 from attnlab.errors import StoreError, UsageError
@@ -64,5 +64,5 @@ def load_classifier(run: Run, step: int | None = None, corpus: Corpus | None = N
     # Word vectors are where it began, not what it learned, so their file is not needed.
     network = model.model_copy(update={"vectors": None}).build(corpus.words, len(corpus.classes), spec.init_seed)
     run.load_into(network, step)
-    rule = KNOWN[task.corpus].rule if task.file is None else TokenRule()
+    rule = known_corpus(task.corpus).rule if task.file is None else TokenRule()
     return TrainedClassifier(run, spec, step, network.eval(), corpus, rule)

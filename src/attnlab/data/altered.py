@@ -1,4 +1,5 @@
-"""Labelled texts made harder on purpose: labels shuffled, or the words that give the class away removed.
+"""Labelled texts made harder on purpose: labels shuffled, or the words that give the class away removed. And texts with
+marks at both ends, as the paper's released code has them.
 
 What a network could learn from a corpus is then known to be less, while its texts, their lengths and the number of
 texts of each class stay as they were. The vocabulary stays too, so that networks begin from the same weights.
@@ -10,12 +11,31 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnlab.data.batch import Bags
 from attnlab.data.labelled_text import Corpus
 from attnlab.errors import UsageError
 from attnlab.seeds import numpy_generator
 
 UNKNOWN = 0
 """The id of ``<unk>``."""
+ENDS = ("<bos>", "<eos>")
+
+
+def add_ends(corpus: Corpus) -> Corpus:
+    """Every text between two marks, which are words of their own, the last of the vocabulary."""
+    begin = len(corpus.words)
+
+    def marked(texts: Bags) -> Bags:
+        rows = torch.arange(len(texts))
+        marks = torch.full((len(texts),), begin), torch.full((len(texts),), begin + 1)
+        words = torch.cat([marks[0], texts.words, marks[1]])
+        sentence = torch.cat([rows, torch.repeat_interleave(rows, texts.lengths), rows])
+        offsets = texts.offsets + 2 * torch.arange(len(texts.offsets))
+        return replace(texts, words=words[sentence.argsort(stable=True)], offsets=offsets)
+
+    note = f"Every text begins with {ENDS[0]} and ends with {ENDS[1]}."
+    train, valid = marked(corpus.train), marked(corpus.valid)
+    return replace(corpus, words=(*corpus.words, *ENDS), train=train, valid=valid, notes=(*corpus.notes, note))
 
 
 def shuffle_labels(corpus: Corpus, share: float, seed: int = 0) -> Corpus:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from attnlab.errors import UsageError
-from attnlab.lab.claims import OF_OURS, Part, claim, outcome_of
+from attnlab.lab.claims import OF_OURS, Claim, Part, claim, outcome_of
 from attnlab.lab.claims.words import earlier_rules
 from attnlab.lab.experiment import Experiment
 from attnlab.lab.headings import headed
@@ -150,13 +150,18 @@ def _verdicts(results: Sequence[WrittenResult], parts: Mapping[tuple[str, str], 
 
 def _badge(id: str, parts: Sequence[Part]) -> Badge:
     known = claim(id)
-    return badge(*outcome_of(known.stance, parts), ours=known.by == "ours")
+    return badge(*outcome_of(known.stance, _counted(known, parts)), ours=known.by == "ours")
+
+
+def _counted(known: Claim, parts: Sequence[Part]) -> list[Part]:
+    """Those parts that still count where all of them are there."""
+    return [part for part in parts if known.counts(part.name, {one.name for one in parts})]
 
 
 def _outcome(id: str, parts: Sequence[Part]) -> str:
     """How some parts of a claim come out; "" where there are none."""
     known = claim(id)
-    outcome, weakly = outcome_of(known.stance, parts)
+    outcome, weakly = outcome_of(known.stance, _counted(known, parts))
     said = OF_OURS.get(outcome, outcome) if known.by == "ours" else outcome
     return "" if not parts else f"weakly {said}" if weakly else said
 

@@ -9,6 +9,7 @@ CORPORA = {
     "imdb": "IMDB",
     "ag_news": "AG News",
     "20newsgroups": "20 Newsgroups",
+    "20newsgroups-bodies": "20 Newsgroups without mail headers",
     "sst": "SST",
     "amazon": "Amazon",
     "yelp": "Yelp",

@@ -16,9 +16,14 @@ KNOWN: dict[str, Known] = {
     module.KNOWN.name: module.KNOWN for module in (imdb, ag_news, newsgroups, sst, amazon, yelp, sms)
 }
 
+OTHERWISE: dict[str, Known] = {newsgroups.BODIES.name: newsgroups.BODIES}
+"""Corpora from the same files as a known one, read otherwise, for experiments on what that changes."""
+
 
 def known_corpus(name: str) -> Known:
     """What is known of a corpus; a UsageError that lists the names if it is none."""
+    if name in OTHERWISE:
+        return OTHERWISE[name]
     if name not in KNOWN:
         close = difflib.get_close_matches(name, KNOWN, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""

@@ -1,10 +1,11 @@
 """20 Newsgroups, baseball against hockey, split by date.
 
 The mail headers stay, as they are in the files (the paper's source is not known), but for those that name the group:
-the by-date archive is without them already, other versions are not.
+the by-date archive is without them already, other versions are not. `BODIES` are the same messages without any header.
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from attnlab.data.corpora.corpus import Found, HubSource, Known, PaperSizes, Part, Raw, find_files, find_folders
@@ -16,6 +17,16 @@ GROUPS = ("rec.sport.baseball", "rec.sport.hockey")
 FOLDERS = ("20newsgroups", "20news-bydate", "20newsgroups/20news-bydate", ".")
 TRAIN, TEST = "20news-bydate-train", "20news-bydate-test"
 _NAMING = re.compile(r"^(Newsgroups|Path|Xref|Followup-To):.*(\n[ \t]+.*)*\n?", re.IGNORECASE | re.MULTILINE)
+
+
+def read_bodies(found: Found) -> Raw:
+    """Both splits without mail headers: of every message what follows its first empty line."""
+    raw = read(found)
+    assert raw.test is not None  # it is split by date
+    train, test = (
+        replace(part, texts=[text.partition("\n\n")[2] for text in part.texts]) for part in (raw.train, raw.test)
+    )
+    return Raw(train, test, ("All mail headers are left out, the lines with sender and subject too.", *raw.notes[1:]))
 
 
 def read(found: Found) -> Raw:
@@ -77,4 +88,13 @@ KNOWN = Known(
     rule=TokenRule(underscores=True, numbers=True),
     paper=PaperSizes(vocabulary=12488),
     hub=HubSource("SetFit/20_newsgroups", ("text",), "label_text", {"rec.sport.baseball": 0, "rec.sport.hockey": 1}),
+)
+
+BODIES = replace(
+    KNOWN,
+    name="20newsgroups-bodies",
+    title="20 Newsgroups, baseball against hockey, without mail headers",
+    read=read_bodies,
+    paper=PaperSizes(),
+    hub=None,
 )

@@ -66,6 +66,7 @@ class AgreementExperiment(CorpusExperiment):
     source = "P3 3.1, 3.2, 4.2, 5.1, A.4"
     roles = ("reference", "uniform", "comparison", "proxy")
     pair_roles = ("reference", "uniform", "comparison", "proxy")
+    more: ClassVar[Mapping[tuple[str, str], int]] = {("amazon", "comparison"): 3}
     lead = (
         "How often the position that one quantity values most is among the top 5 % of another, and how good a model is "
         "when its attention agrees as much. Known figures are the authors' own where they could be had. The first "

@@ -9,7 +9,7 @@ are drawn together. L counts the marks at both ends of the input.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from attnlab.data.bitext import Bitext, PieceSplit
 from attnlab.data.bitexts import known_bitext
 from attnlab.data.corpora import data_folder
-from attnlab.experiments.texts.corpora import TextExperiment, TextRuns
+from attnlab.experiments.texts.corpora import SEEDS as TEXT_SEEDS
+from attnlab.experiments.texts.corpora import TextExperiment, TextRuns, text_setting
 from attnlab.families.translation import pieces, reading
 from attnlab.families.translation.problem import evaluated
 from attnlab.families.translation.spec import TranslationProxySpec, TranslatorSpec
@@ -257,12 +258,14 @@ def pair_run_row(outcome: Outcome) -> dict[str, Any]:
 class CorpusExperiment(TextExperiment):
     """An experiment with a row for each corpus of labelled texts and for each of sentence pairs.
 
-    ``pair_roles``: the runs that a row of sentence pairs needs.
+    ``pair_roles``: the runs that a row of sentence pairs needs. ``more``: how many runs a row of texts has of a role at
+    ``reduced``, where it has more than one.
     """
 
     rows = (*TextExperiment.rows, *ROWS)
     answers_with = TextExperiment.rows  # answers speak of labelled texts; rows of pairs have their own tabs
     pair_roles: tuple[Role, ...] = ()
+    more: ClassVar[Mapping[tuple[str, str], int]] = {}
 
     texts: TextRuns | PairRuns  # type: ignore[assignment]
 
@@ -278,7 +281,9 @@ class CorpusExperiment(TextExperiment):
 
     def settings_for(self, order: Order) -> Sequence[Setting]:
         if order.row not in ROWS:
-            return super().settings_for(order)
+            more = self.more if order.preset == "reduced" else {}
+            seeds = {role: TEXT_SEEDS[role][: more.get((order.row, role), 0)] for role in self.roles}
+            return [text_setting(order.row, role, order.preset, seeds=seeds[role]) for role in self.roles]
         return [pair_setting(order.row, role, order.preset) for role in self.pair_roles]
 
     def measure(self, runs: Runs) -> None:

@@ -6,17 +6,30 @@ attention, but not attention without a lexicon.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
-from attnlab.experiments.texts.corpora import Role, TextExperiment, over_texts
+from attnlab.data.corpora.newsgroups import BODIES
+from attnlab.experiments.texts.corpora import (
+    ROWS,
+    SIZES,
+    Role,
+    Size,
+    TextExperiment,
+    TextSetting,
+    over_texts,
+    text_setting,
+)
 from attnlab.lab.claims import Part
-from attnlab.lab.experiment import Figures, Table, claim
+from attnlab.lab.experiment import Figures, Order, Table, claim
 from attnlab.lab.outcomes import Runs
 from attnlab.lab.rules import falls_short, low_high, over_examples
 from attnlab.measures.checkpoints import first_half, read_on_second_half
 from attnlab.measures.series import Series
 
 FROZEN, UNIFORM = "A(alpha, alpha_fr)", "A(alpha, beta_uf)"
+BODIES_RUNS, BODIES_STEPS = 3, 1000
+"""Runs of each role and updates on 20 Newsgroups without mail headers: both agreements peak in the first hundreds."""
 
 
 class FrozenLexicon(TextExperiment):
@@ -25,6 +38,8 @@ class FrozenLexicon(TextExperiment):
     name = "frozen-lexicon"
     title = "Attention trained over a frozen lexicon"
     source = "P3 3.3, A.6"
+    rows = (*ROWS, BODIES.name)
+    answers_with = ROWS
     roles = ("reference", "uniform", "frozen")
     lead = (
         "How often the position that attention values most is among the top 5 % of an attention that was trained over "
@@ -44,6 +59,15 @@ class FrozenLexicon(TextExperiment):
         f"{UNIFORM}, largest": f"{UNIFORM}, as in the paper",
     }
     shown = ("pairs",)
+
+    def size(self, order: Order) -> Size:
+        """That of the preset, but on 20 Newsgroups without headers, which is run for its own question."""
+        if order.row != BODIES.name or order.preset == "quick":
+            return SIZES[order.preset]
+        return replace(SIZES[order.preset], runs=dict.fromkeys(self.roles, BODIES_RUNS), steps=BODIES_STEPS)
+
+    def settings_for(self, order: Order) -> list[TextSetting]:
+        return [text_setting(order.row, role, order.preset, size=self.size(order)) for role in self.roles]
 
     def measure(self, runs: Runs) -> None:
         super().measure(runs)
@@ -133,6 +157,9 @@ class FrozenLexicon(TextExperiment):
             f"accuracy with a frozen lexicon is {line['frozen_accuracy']:.3f}; the commonest class alone gives "
             f"{line['commonest_class']:.3f}, and the whole network reaches {line['reference_accuracy']:.3f}."
         )
+
+    def corpus_notes(self, steps: int | None = None, texts: int | None = None) -> list[str]:
+        return super().corpus_notes(steps or self.size(self.order).steps, texts)
 
     def notes(self) -> list[str]:
         known = "The paper's own Table 9 could not be had; only the direction of its difference is known."

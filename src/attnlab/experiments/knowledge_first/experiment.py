@@ -173,16 +173,8 @@ class KnowledgeFirst(Experiment):
     def stages_overlap(self) -> Iterator[Part]:
         """The probe's end minus attention's beginning, above 0; on texts the end is what fields are compared with."""
         for name in self.followed():
-            if name == TEXTS.name:
-                continue
-            group = self.record.rows("runs", setting=name)
-            both = [row for row in group if row["overlap"] is not None]
-            detail = (
-                f"Attention begins at step {shown(median([row['attention_begins'] for row in both]))}, the probe "
-                f"ends at {shown(median([row['probe_ends'] for row in both]))} (medians), over {len(both)} of "
-                f"{len(group)} seeds."
-            )
-            yield above(name, [float(row["overlap"]) for row in both], 0.0, detail, least=FEWEST)
+            if name != TEXTS.name:
+                yield overlapping(name, self.record.rows("runs", setting=name))
 
     @claim("frozen-lexicon-fails-copying", reads=("frozen",))
     def attention_alone_fails(self) -> Part:
@@ -306,6 +298,17 @@ def before(name: str, group: Sequence[Mapping[str, Any]], remark: str = "") -> P
         late = sum(row["lead"] is not None and row[f"{field}_step"] is None for row in group)
         detail += f" In {late} of these the {field} does not and counts at the last evaluation." if late else ""
     return above(name, leads, 0.0, detail + remark, least=FEWEST)
+
+
+def overlapping(name: str, group: Sequence[Mapping[str, Any]]) -> Part:
+    """The probe's end minus attention's beginning, above 0; ``group``: a setting's lines of the table of runs."""
+    both = [row for row in group if row["overlap"] is not None]
+    detail = (
+        f"Attention begins at step {shown(median([row['attention_begins'] for row in both]))}, the probe "
+        f"ends at {shown(median([row['probe_ends'] for row in both]))} (medians), over {len(both)} of "
+        f"{len(group)} seeds."
+    )
+    return above(name, [float(row["overlap"]) for row in both], 0.0, detail, least=FEWEST)
 
 
 def shown(step: float | None) -> str:

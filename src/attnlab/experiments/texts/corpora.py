@@ -98,13 +98,17 @@ def text_setting(
     seeds: Sequence[int] = (),
     model: ClassifierSpec | None = None,
     label: str = "",
+    size: Size | None = None,
+    task: LabelledTextSpec | None = None,
 ) -> TextSetting:
     """The runs of a role; a reference run keeps the weights of its best evaluation, for influence and the like.
 
-    ``seeds``: others than the preset's. ``model``: another network than P3's. ``label``: what the runs are named after,
-    if not the corpus. The proxy has the released code's rates and is measured after every pass over the training texts.
+    ``seeds`` and ``size``: others than the preset's. ``model``: another network than P3's. ``task``: the corpus read
+    otherwise. ``label``: what the runs are named after, if not the corpus. The proxy has the released code's rates and
+    is measured after every pass over the training texts.
     """
-    task, size = LabelledTextSpec(corpus=corpus, content=reading.corpus_of(corpus).content), SIZES[preset]
+    task = task or LabelledTextSpec(corpus=corpus, content=reading.corpus_of(corpus).content)
+    size = size or SIZES[preset]
     settings: dict[str, Any]
     if role == "proxy":
         rate = 5e-5 if corpus in ("imdb", "amazon", "yelp") else 1.5e-4
@@ -139,9 +143,18 @@ def corpora_at_hand(names: Sequence[str]) -> list[str]:
 class TextRuns(CorpusRuns):
     """Finished runs on labelled texts: a field has a row for each text."""
 
-    def __init__(self, corpus: str, preset: Preset, runs: Runs, label: str = "", texts: int | None = None) -> None:
+    def __init__(
+        self,
+        corpus: str,
+        preset: Preset,
+        runs: Runs,
+        label: str = "",
+        texts: int | None = None,
+        task: LabelledTextSpec | None = None,
+    ) -> None:
         super().__init__(label or corpus, runs)
-        self.name, self.corpus, self._texts = corpus, reading.corpus_of(corpus), texts or SIZES[preset].texts
+        self.name, self._texts = corpus, texts or SIZES[preset].texts
+        self.corpus = reading.corpus_of(corpus) if task is None else task.build()
 
     @cached_property
     def texts(self) -> dict[str, Bags]:
@@ -168,13 +181,14 @@ class TextRuns(CorpusRuns):
         run.run.load_into(network, best_step(run) if step is None else step)
         return network
 
-    def word_scores(self, step: int | None = None) -> Floats:
+    def word_scores(self, step: int | None = None, last: int | None = None) -> Floats:
         """The proxy's scores w^T e_i at an evaluation, by default at that of lowest validation loss, as in the
-        released code: (words, 1 or classes).
+        released code: (words, 1 or classes). ``last``: that of the evaluations up to there.
         """
         (proxy,) = self.of("proxy")
         assert proxy.run is not None
-        best = int(min(proxy.rows, key=lambda row: row["loss"])["step"])
+        rows = [row for row in proxy.rows if last is None or row["step"] <= last]
+        best = int(min(rows, key=lambda row: row["loss"])["step"])
         return reading.stored_word_scores(proxy.run.fields(best if step is None else step))
 
     def beta_px(self, split: str) -> ScoreField:

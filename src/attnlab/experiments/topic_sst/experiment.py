@@ -5,7 +5,7 @@ delta(w) = |n_pos - n_neg| / (n_pos + n_neg), over the training sentences of eac
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -13,14 +13,14 @@ import altair as alt
 import numpy as np
 
 from attnlab.errors import UsageError
-from attnlab.families.topics.course import SEEN
+from attnlab.families.topics.course import SEEN, Floats
 from attnlab.families.topics.spec import SstSpec, TopicModelSpec
 from attnlab.families.topics.sst import Classes, Treebank, read_sst, sst_folder
 from attnlab.families.topics.word_course import WordCourse
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Experiment, Figures, Order, Setting, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs
-from attnlab.lab.rules import Estimate, estimate_row, higher, lower, missing
+from attnlab.lab.rules import Estimate, below, estimate_row, higher, lower, missing
 from attnlab.pages.charts import COLOURS, INK, SIZE, panels, seed_curves
 from attnlab.protocols import Row
 from attnlab.runs.engine import Job
@@ -37,8 +37,10 @@ EVERY = 500
 """Epochs between evaluations."""
 PATIENCE = 2000
 """Epochs without a lower validation loss after which a run ends."""
-MOST: dict[Preset, int] = {"quick": 2000, "reduced": 8000, "paper": 20_000}
+MOST: dict[Preset, int] = {"quick": 2000, "reduced": 8000, "paper": 40_000}
 """Most epochs of a run."""
+QUERIES = 5
+"""Starts of a setting at ``paper``, each with a query of its own: how large it is moves everything."""
 MODELS = {
     "FC": TopicModelSpec(classifier="fixed", size=200, key_size=10),
     "TC": TopicModelSpec(classifier="linear", size=100, key_size=10),
@@ -63,7 +65,10 @@ def until(steps: int) -> Schedule:
 
 
 def setting(classes: Classes, padded: bool, classifier: str) -> Setting:
-    """One run; ``padded``: padding is attended to, as released. At ``quick`` only SST2 with padding masked is run."""
+    """A run, at ``paper`` one for each query; ``padded``: padding is attended to, as released.
+
+    At ``quick`` only SST2 with padding masked is run.
+    """
     return Setting(
         f"SST{classes} {classifier}, {'padding attended' if padded else 'padding masked'}",
         lambda seed: RunSpec(
@@ -74,7 +79,7 @@ def setting(classes: Classes, padded: bool, classifier: str) -> Setting:
             init_seed=seed,
             data_seed=seed,
         ),
-        {"quick": int(classes == 2 and not padded), "reduced": 1, "paper": 1},
+        {"quick": int(classes == 2 and not padded), "reduced": 1, "paper": QUERIES},
         {preset: until(most) for preset, most in MOST.items()},
     )
 
@@ -96,7 +101,7 @@ class TopicSst(Experiment):
     )
 
     def jobs(self, order: Order) -> list[Job]:
-        """Named without their seed: each setting has one."""
+        """The first of each setting is named without its seed: at most presets it is the only one."""
         return [replace(job, label=job.label.removesuffix(", seed 0")) for job in super().jobs(order)]
 
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
@@ -111,23 +116,38 @@ class TopicSst(Experiment):
     # --- measures
 
     def measure(self, runs: Runs) -> None:
-        self.words = {outcome.setting: words_of(outcome) for outcome in runs.all()}
-        self.binary = {name: words for name, words in self.words.items() if words.corpus.classes == 2}
+        """Words through training are kept of the first query only: those of all take a gigabyte."""
+        self.words: dict[str, WordCourse] = {}
+        self.ends: dict[str, dict[str, float | None]] = {}
+        self.turned: dict[str, list[Turn]] = {}
+        for outcome in runs.all():
+            words = words_of(outcome)
+            self.words.setdefault(outcome.setting, words)
+            deviations = finite(words.deviations(words.largest(LARGEST)).tolist())
+            median = float(np.median(deviations)) if len(deviations) >= LARGEST else None
+            self.ends[outcome.run.id] = {"largest_score": float(words.scores[-1].max()), "median_deviation": median}
+            if words.corpus.classes == 2:
+                self.turned.setdefault(outcome.setting, []).append(turn_of(words))
+        self.binary = {name: self.words[name] for name in self.turned}
 
     # --- rules
 
     @claim("real-frequency-then-purity", reads=("turns",))
     def frequency_then_purity(self) -> Iterator[Part]:
         for row in self.record.rows("turns"):
-            found, rule = Estimate.of(row, runs=1), lower if row["what"].endswith("falls") else higher
-            yield Part(
-                row["what"], rule(found.interval, 0), found.value, found.interval, "examples", row["detail"], runs=1
-            )
+            found, rule = Estimate.of(row), lower if row["what"].endswith("falls") else higher
+            verdict, runs = rule(found.interval, 0), self.record.runs(row["what"].rpartition(": ")[0])
+            yield Part(row["what"], verdict, found.value, found.interval, "examples", row["detail"], runs=runs)
 
-    @claim("real-norm-identity", reads=("identity",))
+    @claim("real-norm-identity", reads=("identity", "runs"))
     def identity_describes(self) -> Iterator[Part]:
+        """Over queries where there are several, else over the words of one."""
         for name in self.record.seeds:
-            yield described(name, [row["largest_deviation"] for row in self.record.rows("identity", setting=name)])
+            if self.record.runs(name) > 1:
+                medians = [row["median_deviation"] for row in self.record.rows("runs", setting=name)]
+                yield described_by_queries(name, medians)
+            else:
+                yield described(name, [row["largest_deviation"] for row in self.record.rows("identity", setting=name)])
 
     # --- tables, figures, words
 
@@ -135,17 +155,18 @@ class TopicSst(Experiment):
         last = up_to_best(outcome.run.rows)[-1]
         return {
             "setting": outcome.setting,
+            "seed": outcome.seed,
             "query_norm": last["query_norm"],
             "best_epoch": int(last["step"]),
             "last_epoch": outcome.run.step,
             **{name: last[name] for name in ("loss", "valid_loss", "test_accuracy")},
-            "largest_score": float(self.words[outcome.setting].scores[-1].max()),
+            **self.ends[outcome.run.id],
             "run": outcome.run.id,
         }
 
     def tables(self) -> Mapping[str, Table]:
         return {
-            "turns": [row for name, words in self.binary.items() for row in turns(name, words)],
+            "turns": [row for name, group in self.turned.items() for row in turns(name, group)],
             "identity": [row for name, words in self.words.items() for row in identity_table(name, words)],
             "purity": [row for name, words in self.binary.items() for row in purity_table(name, words)],
             "sentence": [row for name, words in self.binary.items() for row in sentence_table(name, words)],
@@ -157,6 +178,8 @@ class TopicSst(Experiment):
     def summary(self) -> str:
         sentences = []
         for outcome in self.runs.all():
+            if outcome.seed != self.runs[outcome.setting][0].seed:
+                continue
             row, words = self.run_row(outcome), self.words[outcome.setting]
             part = described(outcome.setting, words.deviations(words.largest(LARGEST)).tolist())
             sentences.append(
@@ -168,7 +191,11 @@ class TopicSst(Experiment):
     def notes(self) -> list[str]:
         preset = self.order.preset
         return [
-            "One seed a setting: intervals are over words or sentences, and say nothing about other seeds.",
+            f"{QUERIES} queries a setting. The identity's intervals are over queries, those of frequency and purity "
+            "over sentences, each with its mean over queries. Figures, and tables but for runs and turns, show the "
+            "first query."
+            if preset == "paper"
+            else "One seed a setting: intervals are over words or sentences, and say nothing about other seeds.",
             "A run ends 2000 epochs after its lowest validation loss (looked at every 500 epochs) and is read up to "
             "there.",
             "The identity's m is the mean length of the training sentences that contain a word, less one.",
@@ -207,31 +234,67 @@ def words_of(outcome: Outcome) -> WordCourse:
     return WordCourse(corpus_of(task.classes, task.padded), steps, scores, norms * rows[0]["query_norm"])
 
 
-def turns(name: str, words: WordCourse) -> Iterator[dict[str, Any]]:
-    """From frequency's peak, chosen on one half of the sentences, to the end, on the other half: how frequency and
-    purity of the top word change. At the start all scores are equal and no word is attended to more than another.
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """From frequency's peak, chosen on one half of the sentences, to a run's end, on the other half: frequency and
+    purity of each sentence's top word, then and at the end, (2, sentences) each; and both epochs.
     """
+
+    frequency: Floats
+    purity: Floats
+    epochs: tuple[int, int]
+
+
+def turn_of(words: WordCourse) -> Turn:
+    """That of one run. At the start all scores are equal and no word is attended to more than another."""
     frequency = words.frequency[words.top_words].astype(float)  # (evaluations, sentences)
-    purity = words.purity[words.top_words]
     peak = 1 + int(np.argmax(frequency[1:, ::2].mean(1)))
-    when = f"from epoch {words.steps[peak]} to {words.steps[-1]}"
-    for what, values in (("frequency falls", frequency), ("purity rises", purity)):
-        change = values[-1, 1::2] - values[peak, 1::2]
-        before, after = values[peak, 1::2].mean(), values[-1, 1::2].mean()
-        detail = f"The top word's mean {what.split()[0]} goes from {before:.3g} to {after:.3g}, {when}."
+    both = [peak, -1]
+    purity = words.purity[words.top_words[both]]
+    return Turn(frequency[both, 1::2], purity[:, 1::2], (words.steps[peak], words.steps[-1]))
+
+
+def turns(name: str, runs: Sequence[Turn]) -> Iterator[dict[str, Any]]:
+    """How frequency and purity of the top word change in a setting, each sentence in its mean over runs."""
+    first, last = (" and ".join(map(str, sorted({run.epochs[at] for run in runs}))) for at in (0, 1))
+    for what in ("frequency falls", "purity rises"):
+        measure = what.split()[0]
+        before, after = np.mean([getattr(run, measure) for run in runs], axis=0)  # (sentences,) each
+        change = after - before
+        detail = (
+            f"The top word's mean {measure} goes from {before.mean():.3g} to {after.mean():.3g}, from epoch {first} to "
+            f"{last}."
+        )
         estimate = Estimate(float(change.mean()), bootstrap_interval(change, resamples=2000))
         yield estimate_row(f"{name}: {what}", estimate, "examples", detail)
 
 
 def described(name: str, deviations: Sequence[float | None]) -> Part:
     """Holds if the median deviation of the words of largest score has an upper bound over words below 0.1."""
-    values = np.array([np.nan if value is None else value for value in deviations])
-    known = values[np.isfinite(values)]
+    known = finite(deviations)
     if len(known) < LARGEST:
         return missing(name, "words", f"Only {len(known)} words have a score above {SEEN}.")
     interval, median = bootstrap_interval(known, "median"), float(np.median(known))
     detail = f"Median deviation {median:.3f} over {len(known)} words; the largest is {known.max():.3f}."
     return Part(name, lower(interval, DESCRIBES), median, interval, "words", detail)
+
+
+def described_by_queries(name: str, medians: Sequence[float | None]) -> Part:
+    """Holds if the mean over queries of the words' median deviation has an upper bound below 0.1; fails if the lower is
+    above. A query with too few words of a score that can be seen leaves the part undecided.
+    """
+    known = finite(medians)
+    if len(known) < len(medians):
+        few = f"In {len(medians) - len(known)} of {len(medians)} queries fewer than {LARGEST} words score above {SEEN}."
+        return missing(name, "queries", few)
+    detail = f"Median deviation {known.mean():.3f} on average over {len(known)} queries, {known.max():.3f} at most."
+    return below(name, known.tolist(), DESCRIBES, detail, least=QUERIES, over="queries")
+
+
+def finite(values: Sequence[float | None]) -> Floats:
+    """Those that are numbers."""
+    numbers = np.array([np.nan if value is None else value for value in values])
+    return np.asarray(numbers[np.isfinite(numbers)])
 
 
 # --- tables

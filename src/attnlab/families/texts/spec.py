@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 import torch
 from pydantic import Field
 
-from attnlab.data.altered import remove_keywords, shuffle_labels
+from attnlab.data.altered import add_ends, remove_keywords, shuffle_labels
 from attnlab.data.corpora import data_folder
 from attnlab.data.labelled_text import Corpus, keep_corpus, kept_corpus, load_corpus, load_file
 from attnlab.data.own_file import parse_groups
@@ -72,6 +72,7 @@ class LabelledTextSpec(Spec):
 
     The rest alters that corpus (see `attnlab.data.altered`) and is part of the id where it does: ``without_keywords``
     that many words are removed, then a share ``shuffled`` of the training labels is, as ``shuffle_seed`` draws them.
+    ``ends``: texts have a mark at their begin and one at their end.
     """
 
     kind: Literal["text"] = "text"
@@ -81,6 +82,7 @@ class LabelledTextSpec(Spec):
     shuffled: Share = 0.0
     shuffle_seed: Seed = 0
     without_keywords: Annotated[int, Field(ge=0)] = 0
+    ends: bool = False
     file: TextFile | None = None
 
     @classmethod
@@ -97,7 +99,7 @@ class LabelledTextSpec(Spec):
             settings |= {"shuffled": self.shuffled, "shuffle_seed": self.shuffle_seed}
         if self.without_keywords:
             settings["without_keywords"] = self.without_keywords
-        return settings
+        return settings | ({"ends": True} if self.ends else {})
 
     def keep(self) -> str:
         """Keep the corpus in the cache by its content, for machines without its files; the name of what is kept."""
@@ -105,7 +107,8 @@ class LabelledTextSpec(Spec):
 
     def build(self) -> Corpus:
         corpus = self._load()
-        return shuffle_labels(remove_keywords(corpus, self.without_keywords), self.shuffled, self.shuffle_seed)
+        corpus = shuffle_labels(remove_keywords(corpus, self.without_keywords), self.shuffled, self.shuffle_seed)
+        return add_ends(corpus) if self.ends else corpus
 
     def _load(self) -> Corpus:
         if self.file is not None:

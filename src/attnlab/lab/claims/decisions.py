@@ -170,7 +170,9 @@ def decide(results_root: Path, *others: Path) -> list[Decision]:
 
 def _decide_claim(claim: Claim, evidence: dict[str, _Evidence]) -> Decision:
     spoken = {name: list(_strongest(claim.id, evidence[name])) for name in claim.experiments}
-    counted = [(name, *one) for name, of_one in spoken.items() for one in of_one]
+    said = [(name, *one) for name, of_one in spoken.items() for one in of_one]
+    names = {part.name for *_, part in said}
+    counted = [one for one in said if claim.counts(one[-1].name, names)]
     parts = tuple(part for *_, part in counted)
     rows = tuple(dict.fromkeys(row for _, row, _, _ in counted if row))
     missing = [name for name, of_one in spoken.items() if parts and not of_one]

@@ -6,7 +6,7 @@ in ``awaiting.toml``, and ``order.toml`` says in which order they are listed.
 
 import difflib
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
@@ -23,7 +23,7 @@ By = Literal["paper", "ours", "neighbour"]
 Stance = Literal["affirms", "rejects", "suggests"]
 
 PRESETS: tuple[Preset, ...] = get_args(Preset)  # from the weakest evidence to the strongest
-OPTIONAL = ("strength", "unit", "units", "awaits", "authors", "reason", "earlier")
+OPTIONAL = ("strength", "unit", "units", "awaits", "instead", "authors", "reason", "earlier")
 """Fields of a claim that may be empty."""
 
 
@@ -47,7 +47,8 @@ class Claim:
     ``by``: whose it is: one of the five ``paper`` texts', ``ours``, or that of a ``neighbour``, another paper.
     ``stance``: what the text itself says of it. ``direction``: the rule in the text's own words. ``strength``: the rule
     with our margin, empty where those words leave none to us. ``experiments``: those that decide it, the one it is
-    written with first. ``awaits``: rows, or starts of their names, without which it stays open.
+    written with first. ``awaits``: rows, or starts of their names, without which it stays open. ``instead``: parts that
+    count no more once another one is there, by its name, because that one asks the text's question better.
 
     ``unit``: that of its effects, by part in ``units`` where they differ; "%" in front of it turns shares into per
     cent. ``authors``: their figure. ``reason``: why ours differs or is open. ``earlier``: how it was decided before.
@@ -62,6 +63,7 @@ class Claim:
     stance: Stance = "affirms"
     strength: str = ""
     awaits: tuple[str, ...] = ()
+    instead: Mapping[str, str] = field(default_factory=dict)
     unit: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
     authors: str = ""
@@ -85,6 +87,10 @@ class Claim:
     def earlier_rules(self) -> Iterator[str]:
         """The words of its rules before today's."""
         return (one.rule or self.strength or self.direction for one in self.earlier)
+
+    def counts(self, part: str, parts: Collection[str]) -> bool:
+        """Whether a part still counts where all these are there."""
+        return self.instead.get(part) not in parts
 
     def unit_of(self, part: str) -> str:
         """The unit of a part's effect; a part of a row is named ``row: part``."""

@@ -1,0 +1,1 @@
+"""What each choice that text and released code leave open does to the agreement."""
