@@ -80,6 +80,7 @@ UNRECOMPUTABLE = {
     "stages": _FIELDS,
     "topic-ablation": _TOPICS,
     "topic-capacity": _TOPICS,
+    "topic-limits": "it reads scores of every word, which results do not keep",
     "topic-query": _TOPICS,
     "topic-sst": _TOPICS,
     "topic-words": _TOPICS,
