@@ -65,7 +65,7 @@ def test_a_family_exports_what_its_entry_says(name):
         ({"task": {"kind": "copying"}}, "task.distribution: Field required."),
         (
             {"task": {"kind": "keyword", "lenght": 3}},
-            "task.lenght: Extra inputs are not permitted; known keys are kind, length, words.",
+            "task.lenght: Extra inputs are not permitted; known keys are kind, length, words, negative.",
         ),
         ({"optimiser": {"rate": 1}}, "optimiser.rate: Extra inputs are not permitted."),
         ({"model": {"kind": "classifier"}}, "RunSpec: the task copying needs a model of kind seq2seq or pair-proxy, "),
