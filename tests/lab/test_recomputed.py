@@ -34,6 +34,7 @@ FROM_CURVES = {
     "mirror/paper": ("setting",),
     "rescue/reduced": ("remedy",),
     "symmetry/reduced": ("setting",),
+    "two-keywords/paper": ("setting",),
 }
 """Results recomputed from their own curves, and the column that names a run there beside its seed."""
 WITHOUT_TRAINING = ("count-tables/paper", "gated-toy/paper")
