@@ -450,16 +450,3 @@ def test_networks_far_below_logistic_regression_are_explained(uniform, why):
     assert "5.0 points below logistic regression's 95.0%" in note
     assert "10 words from 100 texts" in note
     assert f"attention {why}." in note
-
-
-@pytest.mark.needs_data("amazon_blitzer", "yelp")
-def test_amazon_has_three_comparison_runs_at_reduced():
-    """Of one run xi has no interval over starts."""
-
-    def seeds(row, preset="reduced"):
-        jobs = AgreementExperiment().plan(Order(preset, row=row), {})
-        return [job.spec.init_seed for job in jobs if " comparison " in job.label]
-
-    assert seeds("amazon") == [13, 14, 15]
-    assert seeds("yelp") == seeds("amazon", "quick") == [13]
-    assert seeds("amazon", "paper") == [13, 14, 15, 16, 17]

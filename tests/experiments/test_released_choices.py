@@ -1,9 +1,13 @@
-"""What the released code does otherwise than the paper's text, shown in the agreement experiment's table of choices."""
+"""What the released code does otherwise than the paper's text, in the agreement experiment's table of choices; and the
+runs that a row has more than others.
+"""
 
 import numpy as np
 import pytest
 
+from attnlab.experiments.agreement.experiment import AgreementExperiment
 from attnlab.experiments.agreement.experiment import choices as choices_table
+from attnlab.lab.experiment import Order
 from attnlab.measures.agreements import Agreements
 from attnlab.measures.series import Series
 
@@ -58,3 +62,16 @@ def test_ties_and_the_evaluation_are_chosen_otherwise_too(choices, name, level):
 
 def test_there_are_no_other_choices(choices):
     assert len(choices) == 3 * 4 + 2
+
+
+@pytest.mark.needs_data("amazon_blitzer", "yelp")
+def test_amazon_has_three_comparison_runs_at_reduced():
+    """Of one run xi has no interval over starts."""
+
+    def seeds(row, preset="reduced"):
+        jobs = AgreementExperiment().plan(Order(preset, row=row), {})
+        return [job.spec.init_seed for job in jobs if " comparison " in job.label]
+
+    assert seeds("amazon") == [13, 14, 15]
+    assert seeds("yelp") == seeds("amazon", "quick") == [13]
+    assert seeds("amazon", "paper") == [13, 14, 15, 16, 17]
