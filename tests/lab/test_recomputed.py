@@ -77,6 +77,7 @@ UNRECOMPUTABLE = {
     "sample-complexity-real": _PROBLEMS,
     "samples-ahead": "its points are, from its trainings, in tests/experiments/test_samples_ahead.py",
     "deceptive": _FIELDS,
+    "slow-stages": "its curves hold the shares that it draws, under other names than its runs' measurements",
     "sms": _FIELDS,
     "stages": _FIELDS,
     "topic-ablation": _TOPICS,
