@@ -13,6 +13,7 @@ CLASSES = {
     "copying": "copying.experiment:Copying",
     "additive-copying": "additive_copying.experiment:AdditiveCopying",
     "multihead": "multihead.experiment:Multihead",
+    "text-heads": "text_heads.experiment:TextHeads",
     "rescue": "rescue.experiment:Rescue",
     "mixture": "mixture.experiment:Mixture",
     "permuting": "permuting.experiment:Permuting",

@@ -8,15 +8,25 @@ are, and how they are pruned, is in `heads`.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import altair as alt
 import numpy as np
 
 from attnlab.experiments.multihead import heads
-from attnlab.experiments.multihead.heads import DATA_SEEDS, RELEASED, SAMPLES, SCALES, Group, Start, Variant, several
+from attnlab.experiments.multihead.heads import (
+    DATA_SEEDS,
+    RELEASED,
+    SAMPLES,
+    SCALES,
+    Group,
+    Sample,
+    Start,
+    Variant,
+    several,
+)
 from attnlab.families.copying.success import WITHIN
-from attnlab.lab.claims import Part, Verdict
+from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs, curve_table, learned, learned_steps, median, rate_of, rates_in_words
 from attnlab.lab.rules import (
@@ -57,9 +67,11 @@ class Multihead(Experiment):
     title = "Why several heads help: luck of initialisation"
     source = "P3 5.2, Figure 2 right"
     decides_at = ("reduced", "paper")
+    samples: ClassVar[Mapping[Preset, Mapping[Variant, Sample]]] = SAMPLES
+    """Its variants and how many runs of each, by preset."""
 
     def plan(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
-        plans = [heads.planned(order, variant, done) for variant in SAMPLES[order.preset]]
+        plans = [heads.planned(order, *pair, done) for pair in self.samples[order.preset].items()]
         return [job for screened, combined in plans for job in (*screened.jobs, *combined.values())]
 
     def at_most(self, order: Order, done: Mapping[str, Trained]) -> list[Job]:
@@ -67,20 +79,20 @@ class Multihead(Experiment):
         confirmed: each may turn out neither good nor bad.
         """
         jobs, scale = [], SCALES[order.preset]
-        for variant, sample in SAMPLES[order.preset].items():
-            screened, combined = heads.planned(order, variant, done)
+        for variant, sample in self.samples[order.preset].items():
+            screened, combined = heads.planned(order, variant, sample, done)
             alone = screened.jobs
             if not combined:
                 pairs = [(head, seed) for head in range(sample.limit) for seed in DATA_SEEDS]
                 alone = [heads.screening_job(scale, variant, head, seed, whole=True) for head, seed in pairs]
-                combined = heads.combination_jobs(order, variant, range(sample.bad), range(sample.good))
+                combined = heads.combination_jobs(order, variant, sample, range(sample.bad), range(sample.good))
             jobs += [*alone, *combined.values()]
         return jobs
 
     def outcomes(self, order: Order, done: Mapping[str, Trained]) -> Iterator[Outcome]:
         """Heads alone on each data seed, then combinations; settings are named as in `setting_of`."""
-        for variant in SAMPLES[order.preset]:
-            screened, combined = heads.planned(order, variant, done)
+        for variant, sample in self.samples[order.preset].items():
+            screened, combined = heads.planned(order, variant, sample, done)
             for start in screened.starts:
                 for seed, run in start.runs.items():
                     spec = heads.make_spec(SCALES[order.preset], variant, [start.head], seed)
@@ -91,12 +103,12 @@ class Multihead(Experiment):
     # --- measures
 
     def measure(self, runs: Runs) -> None:
-        self.groups = [self.group(variant, runs) for variant in SAMPLES[self.order.preset]]
+        self.groups = [self.group(*pair, runs) for pair in self.samples[self.order.preset].items()]
         self.pruning = [row for group in self.groups for row in heads.pruning_rows(group)]
 
-    def group(self, variant: Variant, runs: Runs) -> Group:
+    def group(self, variant: Variant, sample: Sample, runs: Runs) -> Group:
         """What the runs of a variant say."""
-        sample, most = SAMPLES[self.order.preset][variant], SCALES[self.order.preset].heads
+        most = SCALES[self.order.preset].heads
         alone = {seed: {one.seed: one for one in runs[setting_of(variant, seed)]} for seed in DATA_SEEDS}
         starts = [
             Start(head, {seed: group[head].run for seed, group in alone.items() if head in group})

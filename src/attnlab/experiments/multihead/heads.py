@@ -209,10 +209,10 @@ def drawn_heads(
 
 
 def combination_jobs(
-    order: Order, variant: Variant, bad: Sequence[int], good: Sequence[int]
+    order: Order, variant: Variant, sample: Sample, bad: Sequence[int], good: Sequence[int]
 ) -> dict[tuple[str, int], Job]:
     """The jobs of all combinations and of all networks with a few random heads, by setting and number."""
-    scale, sample = SCALES[order.preset], SAMPLES[order.preset][variant]
+    scale = SCALES[order.preset]
     jobs: dict[tuple[str, int], Job] = {}
 
     def add(setting: str, run: int, heads: Sequence[int], *, whole: bool) -> None:
@@ -237,9 +237,11 @@ def several(count: int) -> str:
     return "1 random head" if count == 1 else f"{count} random heads"
 
 
-def planned(order: Order, variant: Variant, done: Mapping[str, Trained]) -> tuple[Screened, dict[tuple[str, int], Job]]:
+def planned(
+    order: Order, variant: Variant, sample: Sample, done: Mapping[str, Trained]
+) -> tuple[Screened, dict[tuple[str, int], Job]]:
     """Screening, good heads taken on to step 200, and the jobs of combinations once the heads are known."""
-    scale, sample = SCALES[order.preset], SAMPLES[order.preset][variant]
+    scale = SCALES[order.preset]
     screened = screen(scale, variant, sample, done)
     if not screened.over:
         return screened, {}
@@ -247,7 +249,7 @@ def planned(order: Order, variant: Variant, done: Mapping[str, Trained]) -> tupl
     bad = confirmed_heads(screened.starts, "bad", sample.bad)
     whole = {job.spec.id: job for job in (screening_job(scale, variant, h, DATA_SEEDS[0], whole=True) for h in good)}
     jobs = [whole.get(job.spec.id, job) for job in screened.jobs]
-    return Screened(jobs, screened.starts, over=True), combination_jobs(order, variant, bad, good)
+    return Screened(jobs, screened.starts, over=True), combination_jobs(order, variant, sample, bad, good)
 
 
 # --- what became of them

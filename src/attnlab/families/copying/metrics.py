@@ -9,6 +9,8 @@ from attnlab.measures.top import top_share
 from attnlab.models.seq2seq import Prediction
 from attnlab.protocols import Row
 
+BEST_HEAD = "attention_best_head"
+
 
 def pair_metrics(prediction: Prediction, batch: PairBatch) -> Row:
     """Averages over all output words of the batch.
@@ -19,7 +21,8 @@ def pair_metrics(prediction: Prediction, batch: PairBatch) -> Row:
     attention (mean over heads) is there, or one position to either side; ``probe_accuracy``: the same for the lexical
     probe beta; ``attention_mean`` and ``probe_mean``: mean alpha and mean beta at the right position;
     ``attention_-4`` to ``attention_+4``: mean alpha so many positions before or after it, 0 beyond the ends;
-    ``probe_entropy``: in nats, of beta by its sum over positions.
+    ``probe_entropy``: in nats, of beta by its sum over positions. Of a network of several heads also
+    ``attention_best_head``: ``attention_accuracy`` of the one head that has the highest.
     """
     inside = _inside(batch)
     chosen = prediction.log_probabilities.gather(-1, batch.target.unsqueeze(-1)).squeeze(-1)  # (batch, target)
@@ -41,7 +44,11 @@ def pair_metrics(prediction: Prediction, batch: PairBatch) -> Row:
             measured["probe_accuracy"] = top_share(prediction.lexical, position)
             measured["probe_mean"] = prediction.lexical.gather(-1, at).squeeze(-1).exp()
             measured["probe_entropy"] = torch.special.entr(prediction.lexical.softmax(-1)).sum(-1)
-    return {name: float(values[inside].double().mean()) for name, values in measured.items()}
+    row = {name: float(values[inside].double().mean()) for name, values in measured.items()}
+    if batch.position is not None and (heads := prediction.attention.unbind(1))[1:]:
+        each = [top_share(head, batch.position)[inside].mean() for head in heads]
+        row[BEST_HEAD] = float(max(each))
+    return row
 
 
 def _inside(batch: PairBatch) -> Tensor:

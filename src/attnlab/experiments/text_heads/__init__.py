@@ -1,0 +1,1 @@
+"""Good and bad heads in the network of the text: an LSTM whose heads' contexts are summed."""
