@@ -22,6 +22,7 @@ CLASSES = {
     "mirror": "mirror.experiment:Mirror",
     "early-verdict": "early_verdict.experiment:EarlyVerdict",
     "locality": "locality.experiment:Locality",
+    "late-order": "late_order.experiment:LateOrder",
     "mean-state": "mean_state.experiment:MeanState",
     "two-keywords": "two_keywords.experiment:TwoKeywords",
     "knowledge-first": "knowledge_first.experiment:KnowledgeFirst",
