@@ -13,6 +13,7 @@ from attnlab.families.registry import build_problem
 from attnlab.lab.claims import PRESETS, read_whole
 from attnlab.lab.experiment import Experiment, Order
 from attnlab.lab.recall import Recalled
+from attnlab.lab.result import read_table
 from attnlab.lab.stopping import Planner
 from attnlab.runs.engine import Job
 from attnlab.runs.environment import threads
@@ -20,7 +21,8 @@ from attnlab.runs.loop import Trained, finished
 from attnlab.runs.store import RunStore
 
 BUDGET = 1.5
-"""Seconds that timing, or looking at networks, may go on before it begins with one more kind of run."""
+"""Seconds that timing, or looking at networks, may go on before it begins with one more kind of run of a sort that it
+has seen."""
 TIMED_EXAMPLES = 64
 """Most examples of the evaluation that is timed."""
 TIMED_HERE = "timed here"
@@ -128,23 +130,34 @@ def _known(experiment: Experiment, order: Order, results: Sequence[Path]) -> Kno
 
 
 def _of_result(experiment: Experiment, order: Order, path: Path) -> Known | None:
+    """Its seconds are shared among the runs that its table names, or all of the plan but those it recalled: a plan may
+    have grown since.
+    """
     document = json.loads(read_whole(path))
     recalled = {id for runs in document.get("recalled_runs", {}).values() for id in runs}
+    named = {cells["run"] for _, cells in _runs_table(path.parent) if "run" in cells}
     whole = replace(order, seeds=None, stop_hopeless=False)
-    updates = sum(job.schedule.steps for job in experiment.at_most(whole, {}) if job.spec.id not in recalled)
+    ids = {job.spec.id: job.schedule.steps for job in experiment.at_most(whole, {}) if job.spec.id not in recalled}
+    updates = sum(steps for id, steps in ids.items() if not named or id in named)
     seconds = float(document["training_seconds"])
     if updates <= 0 or seconds <= 0:
         return None
     return Known(seconds / updates, f"as the result at {order.preset} took")
 
 
+def _runs_table(folder: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    return read_table(folder, "runs") if (folder / "tables" / "runs.csv").is_file() else iter(())
+
+
 # --- from a moment of timing
 
 
 def _costs(jobs: Sequence[Job], *, timed: bool) -> dict[str, Cost]:
-    """By kind of run; those of most updates are looked at first, and those that are left count as the mean.
+    """By kind of run; one of each sort of task and network is looked at in any case, and those that are left count as
+    the mean of their sort: a proxy's update is no measure of a translator's.
 
-    Of kinds with as many updates some from all over the list: a grid begins with its smallest sizes.
+    Those of most updates come first, and of kinds with as many some from all over the list: a grid begins with its
+    smallest sizes.
     """
     weight: Counter[str] = Counter()
     one_of: dict[str, Job] = {}
@@ -154,13 +167,19 @@ def _costs(jobs: Sequence[Job], *, timed: bool) -> dict[str, Cost]:
         one_of.setdefault(kind, job)
     places = {kind: _spread(place) for place, kind in enumerate(weight)}
     kinds = sorted(weight, key=lambda kind: (-weight[kind], places[kind]))
-    seen = dict(_looked_at([(kind, one_of[kind]) for kind in kinds], timed))
-    mean = Cost(
-        sum(cost.update for cost in seen.values()) / len(seen),
-        sum(cost.evaluation for cost in seen.values()) / len(seen),
-        round(sum(cost.size for cost in seen.values()) / len(seen)),
-    )
-    return {kind: seen.get(kind, mean) for kind in weight}
+    sorts = {kind: (one_of[kind].spec.task.kind, one_of[kind].spec.model.kind) for kind in kinds}
+    needed = list({sorts[kind]: kind for kind in reversed(kinds)}.values())[::-1]
+    rest = [kind for kind in kinds if kind not in needed]
+    seen = dict(_looked_at([(kind, one_of[kind]) for kind in [*needed, *rest]], len(needed), timed))
+    by_sort: dict[tuple[str, str], list[Cost]] = {}
+    for kind, cost in seen.items():
+        by_sort.setdefault(sorts[kind], []).append(cost)
+    return {kind: seen.get(kind, _mean(by_sort[sorts[kind]])) for kind in weight}
+
+
+def _mean(costs: Sequence[Cost]) -> Cost:
+    sums = [sum(values) for values in zip(*((one.update, one.evaluation, one.size) for one in costs), strict=True)]
+    return Cost(sums[0] / len(costs), sums[1] / len(costs), round(sums[2] / len(costs)))
 
 
 def _spread(place: int) -> float:
@@ -172,10 +191,11 @@ def _spread(place: int) -> float:
     return place * (5**0.5 - 1) / 2 % 1
 
 
-def _looked_at(kinds: Sequence[tuple[str, Job]], timed: bool) -> Iterator[tuple[str, Cost]]:
+def _looked_at(kinds: Sequence[tuple[str, Job]], needed: int, timed: bool) -> Iterator[tuple[str, Cost]]:
+    """The first ``needed`` ones, and the others as long as there is time."""
     began = time.monotonic()
     for number, (kind, job) in enumerate(kinds):
-        if number and time.monotonic() - began > BUDGET:
+        if number >= needed and time.monotonic() - began > BUDGET:
             return
         yield kind, _timed(job) if timed else _sized(job)
 

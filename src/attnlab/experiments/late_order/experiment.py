@@ -61,6 +61,7 @@ class LateOrder(Experiment):
     title = "The late order, at other sizes and with another optimiser"
     source = "P3 6.1, Figure 5"
     settings = tuple(CELLS.values())
+    recalls = True
 
     # --- rules
 
