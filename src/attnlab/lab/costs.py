@@ -145,8 +145,8 @@ def _of_result(experiment: Experiment, order: Order, path: Path) -> Known | None
     return Known(seconds / updates, f"as the result at {order.preset} took")
 
 
-def _runs_table(folder: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    return read_table(folder, "runs") if (folder / "tables" / "runs.csv").is_file() else iter(())
+def _runs_table(folder: Path) -> list[tuple[int, dict[str, str]]]:
+    return list(read_table(folder, "runs")) if (folder / "tables" / "runs.csv").is_file() else []
 
 
 # --- from a moment of timing
