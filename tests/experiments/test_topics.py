@@ -444,3 +444,15 @@ def test_runs_from_the_authors_start_are_compared_with_their_plots_and_decide_no
     compared = {row["setting"] for row in whole.record.tables["authors"]}
     assert any(setting.endswith(RELEASED) for setting in compared)
     assert {row["setting"] for row in whole.record.tables["ranges"]} == {one.name for one in rest}
+
+
+def test_the_authors_ablation_is_compared_with_their_word_alone():
+    """Their plots follow the first topic word, and from their start ours is the same one."""
+    runs = [outcome(setting, final_score=3.0) for setting in TopicAblation.settings]
+    for run in runs:
+        run.run.rows[-1].update(score_0=3.5, norm_0=2.5)
+    rows = after(TopicAblation(), runs).tables()["authors"]
+    of = {(row["setting"], row["measure"]): row["median"] for row in rows}
+    assert of[f"FC{RELEASED}", "final_score"] == 3.5
+    assert of[f"FC{RELEASED}", "final_norm"] == pytest.approx(2.5 * 0.8)
+    assert of["FC", "final_score"] == pytest.approx((3.5 + 7 * 3.0) / 8), "from other starts words have no names"

@@ -54,6 +54,17 @@ def test_they_are_left_out_where_nothing_is_to_be_worked_out():
     assert {one.said for one in check_claims(RESULTS, "gated-toy", compute=False)} == {"it was not to be worked out"}
 
 
+def test_where_a_corpus_is_missing_its_claims_are_named_and_the_others_are_decided(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
+    shutil.copytree(RESULTS / "init-derivative", tmp_path / "results" / "init-derivative")
+    checked = list(check_claims(tmp_path / "results"))
+    assert {one.claim for one in checked} == {
+        claim.id for claim in load_claims() if "init-derivative" in claim.experiments
+    }
+    assert {one.same for one in checked} == {None}
+    assert all("needs Multi30k" in one.said for one in checked)
+
+
 # --- faults
 
 

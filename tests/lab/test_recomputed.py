@@ -31,6 +31,7 @@ FROM_CURVES = {
     "even-steps/paper": ("setting",),
     "forecast-copying/paper": ("setting",),
     "locality/paper": ("encoder",),
+    "mean-state/paper": ("setting",),
     "mirror/paper": ("setting",),
     "rescue/reduced": ("remedy",),
     "symmetry/reduced": ("setting",),

@@ -138,7 +138,7 @@ def _check(results: Path, experiment: str | None, as_json: bool) -> None:
             if listed:
                 console.print(f"{title}:")
             for said, group in groupby(sorted(listed, key=lambda one: one.said), key=lambda one: one.said):
-                console.print(f"  {', '.join(f'{one.result} {one.claim}' for one in group)}: {said}.")
+                console.print(f"  {', '.join(f'{one.result} {one.claim}' for one in group)}: {said.rstrip('.')}.")
         kept, other, not_again = (sum(one.same is kind for one in checked) for kind in (True, False, None))
         console.print(
             f"{kept} of {len(checked)} claims of results came out as they are kept, {other} otherwise; {not_again} "

@@ -14,6 +14,7 @@ from typing import Any
 
 from altair.utils.schemapi import debug_mode
 
+from attnlab.errors import UsageError
 from attnlab.lab.claims import PRESETS, Finding, Part
 from attnlab.lab.experiment import Experiment, Order, Record
 from attnlab.lab.recall import runs_of
@@ -61,12 +62,16 @@ def _check(experiment: Experiment, folder: Path, compute: bool) -> Iterator[Chec
         yield from (Checked(place, finding.claim, None, "it was not to be worked out") for finding in kept)
         return
     story = experiment.retold(order, written_record(folder, document))
-    measured_again = remeasured(experiment, order, folder)
+    measured_again, why = None, experiment.not_kept or "its rule reads more than tables"
+    try:
+        measured_again = remeasured(experiment, order, folder)
+    except UsageError as missing:  # a corpus that is not here
+        why = str(missing)
     for finding in kept:
         if measured_again is not None:
             story = measured_again
         elif not getattr(experiment.rules()[finding.claim], "reads", ()):
-            yield Checked(place, finding.claim, None, experiment.not_kept or "its rule reads more than tables")
+            yield Checked(place, finding.claim, None, why)
             continue
         try:
             (again,) = story.findings(finding.claim)
@@ -81,6 +86,8 @@ def remeasured(experiment: Experiment, order: Order, folder: Path) -> Experiment
     """An experiment that has no runs, or reads no more of them than curves keep, measured again; else None."""
     if experiment.trains and not experiment.recalls:
         return None
+    if not experiment.trains and (folder / "tables" / "runs.csv").is_file():
+        return None  # beside what needs no training there is a trained network, whose weights are gone
     rows = runs_of(folder) if experiment.trains else {}
     done: dict[str, Trained] = {}
     while True:

@@ -1,6 +1,7 @@
 """P1's synthetic runs: full-batch descent of its classifier on sentences with one topic word (P1 3, 5)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,11 +73,14 @@ class TopicExperiment(Experiment):
 
     courses: dict[str, list[TopicCourse]]
     released: list[TopicCourse]
+    authors_word: int | None = None
+    """The topic word that the authors' plots follow, which their start makes the same as ours; None for all of them."""
 
     def measure(self, runs: Runs) -> None:
         every = {name: [course_of(outcome) for outcome in group] for name, group in runs.items()}
         self.courses = {name: group for name, group in every.items() if not name.endswith(RELEASED)}
-        self.released = [course for name, group in every.items() if name.endswith(RELEASED) for course in group]
+        started = [course for name, group in every.items() if name.endswith(RELEASED) for course in group]
+        self.released = [replace(course, word=self.authors_word) for course in started]
 
     def all_courses(self, seeds_below: int | None = None) -> list[TopicCourse]:
         """Those of every setting; with ``seeds_below`` only of the first so many seeds."""

@@ -25,12 +25,14 @@ class TopicCourse:
     """A run from its start to its end.
 
     ``setting`` and ``seed`` name it in tables. ``rows``: its evaluations. ``others``: m, or the middle of its range.
+    ``word``: the topic word whose score and norm at the end count, their mean over all if None.
     """
 
     setting: str
     seed: int
     rows: Sequence[Row]
     others: float
+    word: int | None = None
 
     @property
     def steps(self) -> Floats:
@@ -98,12 +100,16 @@ class TopicCourse:
         return self.rows[-1][name]
 
     def final_score(self) -> float:
-        """Mean over topic words."""
-        return float(self.words("score")[-1].mean())
+        """Of its word, or the mean over topic words."""
+        return self._at_the_end("score")
 
     def final_norm(self) -> float:
-        """Mean of ||q|| ||nu|| over topic words, the scale of P1's figures."""
-        return float(self.words("norm")[-1].mean() * self.query_norm)
+        """||q|| ||nu||, the scale of P1's figures, of its word or the mean over topic words."""
+        return self._at_the_end("norm") * self.query_norm
+
+    def _at_the_end(self, name: str) -> float:
+        values = self.words(name)[-1]
+        return float(values.mean() if self.word is None else values[self.word])
 
     def row(self) -> dict[str, Any]:
         """The run's line in the table of runs."""
