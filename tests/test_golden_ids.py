@@ -113,7 +113,7 @@ def test_results_that_name_their_runs_are_these():
     others = {"copying", "even-steps", "forecast-copying", "knowledge-first", "locality", "mirror", "mixture"}
     students = {"sample-complexity", "landscape", "sample-complexity-real", "flatness", "design"}
     others |= {"deceptive-copying", "permuting", "stages", "symmetry", "topic-limits", "uniform-accuracy"}
-    others |= {"mean-state", "slow-stages", "two-keywords", "uniform-overtraining"}
+    others |= {"mean-state", "optimal-attention", "slow-stages", "two-keywords", "uniform-overtraining"}
     assert named == others | students | set(KNOWN_LATER) | {experiment for experiment, _ in OLDER_NUMERICS}
 
 
