@@ -82,6 +82,6 @@ def claims(results: Path | str | None = None) -> list[Decision]:
     """How every claim stands after the results in a folder; None: in ``results`` and in attnlab's own.
 
     >>> len(claims("no such folder"))
-    115
+    117
     """
     return decide(*places_of_results(None if results is None else as_path(results, "The folder of results")))

@@ -14,17 +14,7 @@ import altair as alt
 import numpy as np
 
 from attnlab.experiments.multihead import heads
-from attnlab.experiments.multihead.heads import (
-    DATA_SEEDS,
-    RELEASED,
-    SAMPLES,
-    SCALES,
-    Group,
-    Sample,
-    Start,
-    Variant,
-    several,
-)
+from attnlab.experiments.multihead.heads import DATA_SEEDS, RELEASED, SAMPLES, SCALES, Group, Sample, Start, Variant
 from attnlab.families.copying.success import WITHIN
 from attnlab.lab.claims import Part, Preset, Verdict
 from attnlab.lab.experiment import Experiment, Figures, Order, Table, claim
@@ -115,12 +105,12 @@ class Multihead(Experiment):
             for head in alone[DATA_SEEDS[0]]
         ]
         # A sample of fixed size: heads screened beyond it were screened because of what came before.
-        singles = [replace(one, setting=several(1)) for one in alone[DATA_SEEDS[0]].values()][: sample.singles]
-        outcomes = {several(1): singles} | {
+        singles = [replace(one, setting=heads.several(1)) for one in alone[DATA_SEEDS[0]].values()][: sample.singles]
+        outcomes = {heads.several(1): singles} | {
             name: [replace(one, setting=name) for one in runs[setting_of(variant, name)]]
-            for name in (*map(several, sample.several), *heads.SCENARIOS)
+            for name in (*map(heads.several, sample.several), *heads.SCENARIOS)
         }
-        random = {several(k): k for k in range(1, most)} | {"all random": most}
+        random = {heads.several(k): k for k in range(1, most)} | {"all random": most}
         failures = {
             k: (len(group) - sum(learned(group)), len(group))
             for name, k in random.items()
