@@ -183,7 +183,10 @@ def test_what_stands_in_the_padding_changes_nothing(case: Case, more: int) -> No
     for place in [0] if case.embedding is not None else [0, outputs]:  # the states and the gradient of vectors
         assert not found[place][outside].any()
         found[place] = found[place][:, :length]
-    assert all(torch.equal(mine, other) for mine, other in zip(found, clean, strict=True))
+    # Rows in another place in memory are added up in another order by some processors' libraries: 16 digits, the last
+    # of them off. What is in the padding is not a number, or no word, and would be seen in all digits.
+    for mine, other in zip(found, clean, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-12, atol=1e-13)
 
 
 @settings(max_examples=25)

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from attnlab.models.packing import Packing
+from attnlab.models.products import packed, product
 from attnlab.models.recurrence import (
     block_of_states,
     gradient_of_last,
@@ -41,13 +42,13 @@ class NarrowLSTMRecurrence(Function):
         h, c, tanh_c = (steps_of(x, packing) for x in (hiddens[packing.batch :], cells[packing.batch :], squashed))
         c_before = states_before(cells, packing)
         products = [
-            (steps_of(gates[:, d], packing), states_before(hiddens[:, d], packing), weight.t().contiguous())
+            (steps_of(gates[:, d], packing), states_before(hiddens[:, d], packing), packed(weight, packing.batch))
             for d, weight in enumerate(weights)
         ]
         for t in range(len(packing.sizes)):
             if t > 0 or hidden is not None:
                 for place, h_before, weight in products:
-                    place[t].addmm_(h_before[t], weight)
+                    place[t].add_(product(h_before[t], weight))
             i_and_f[t].sigmoid_()
             g[t].tanh_()
             o[t].sigmoid_()
@@ -83,7 +84,7 @@ class NarrowLSTMRecurrence(Function):
         d_cells = longest_sequences(d_cell.unsqueeze(2), packing)
         d_h_of, d_c_of = longest_sequences(d_hidden, packing), longest_sequences(d_cell, packing)
         to_h = [
-            (steps_of(d_gates[:, d], packing), longest_sequences(d_hidden[:, d], packing), w)
+            (steps_of(d_gates[:, d], packing), longest_sequences(d_hidden[:, d], packing), w.t())
             for d, w in enumerate(weights)
         ]
         for t, count in reversed(list(enumerate(packing.sizes))):
@@ -96,7 +97,7 @@ class NarrowLSTMRecurrence(Function):
             d_c.mul_(forget[t])
             if t > 0 or ctx.has_initial:
                 for d_place, d_h_before, weight in to_h:
-                    torch.mm(d_place[t], weight, out=d_h_before[count])
+                    d_h_before[count].copy_(product(d_place[t], weight))
         d_weights = _weight_gradients(d_gates, hiddens, weights, packing, ctx)
         return None, d_gates, *((d_hidden, d_cell) if ctx.has_initial else (None, None)), *d_weights
 
@@ -128,7 +129,7 @@ def _weight_gradients(
         return [None] * len(weights)
     first = 0 if ctx.has_initial else packing.batch  # a state of zeros has no part in it
     before = hiddens.index_select(0, packing.before[first:])
-    return [d_gates[first:, d].t() @ before[:, d] if needed[d] else None for d in range(len(weights))]
+    return [product(d_gates[first:, d].t(), before[:, d].t()) if needed[d] else None for d in range(len(weights))]
 
 
 narrow_lstm: Callable[..., tuple[Tensor, Tensor, Tensor]] = NarrowLSTMRecurrence.apply

@@ -18,6 +18,7 @@ from attnlab.errors import UsageError
 from attnlab.models.initial import check_sizes, uniform
 from attnlab.models.narrow_recurrence import narrow_lstm
 from attnlab.models.packing import INTEGERS, Packing
+from attnlab.models.products import linear
 from attnlab.models.recurrence import gru, lstm
 
 Cell = Literal["lstm", "gru"]
@@ -92,6 +93,7 @@ class Recurrent(nn.Module):
         self.layers, self.dropout = layers, dropout
         self.directions = 2 if bidirectional else 1
         self._recurrence: Callable[..., tuple[Tensor, ...]] = narrow_lstm if narrow else lstm if cell == "lstm" else gru
+        self._linear: Callable[..., Tensor] = linear if narrow else functional.linear
         rows = GATES[cell] * hidden_size
         for layer in range(layers):
             columns = self.directions * hidden_size if layer else input_size
@@ -154,7 +156,7 @@ class Recurrent(nn.Module):
             bias = bias + functional.pad(bias_of_r_and_z, (0, size))
         weight = weights_ih[0] if self.directions == 1 else torch.cat(weights_ih)
         at_once = bias.flatten() if scales is None else None  # scaled is the product alone: the bias comes after it
-        projected = functional.linear(vectors, weight, at_once).view(words, self.directions, -1)
+        projected = self._linear(vectors, weight, at_once).view(words, self.directions, -1)
 
         def arranged(rows: Tensor) -> Tensor:
             """With the GRU's recurrent bias of u where its recurrence wants it."""

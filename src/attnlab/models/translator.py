@@ -19,6 +19,7 @@ from torch.nn import functional
 from attnlab.errors import UsageError
 from attnlab.models.attention import AttentionMode, padding
 from attnlab.models.initial import check_sizes, embedding, linear
+from attnlab.models.products import WideLinear
 from attnlab.models.readout import Readout
 from attnlab.models.recurrent import Draws, Recurrent, RecurrentState
 from attnlab.models.seq2seq import Prediction
@@ -91,10 +92,10 @@ class Translator(nn.Module):
             Recurrent, "lstm", hidden, hidden, layers=layers, dropout=dropout, narrow=True, generator=body
         )
         self.encoder, self.decoder = recurrent(bidirectional=True), recurrent()
-        self.query = linear(hidden, 2 * hidden, bias=score_bias, generator=head)
-        self.projection = linear(2 * hidden, hidden, generator=body) if projected else None
+        self.query = linear(hidden, 2 * hidden, bias=score_bias, generator=head, kind=WideLinear)
+        self.projection = linear(2 * hidden, hidden, generator=body, kind=WideLinear) if projected else None
         size = hidden if projected else 2 * hidden
-        self.readout = Readout(readout, size, hidden, words, hidden=hidden, generator=body)
+        self.readout = Readout(readout, size, hidden, words, hidden=hidden, generator=body, wide=True)
 
     def forward(
         self,

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from attnlab.models.products import product, rounded
+
 
 class WordLoss(Function):
     """The mean loss (a scalar) of ``features`` z (rows, size) and the right words ``targets`` (rows,).
@@ -24,17 +26,20 @@ class WordLoss(Function):
 
     @staticmethod
     def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:
-        right = targets.unsqueeze(1)
-        logits = torch.mm(features, weight.t()) if bias is None else torch.addmm(bias, features, weight.t())
-        picked = logits.gather(1, right)
+        right, count = targets.unsqueeze(1), len(targets)
+        features = rounded(features)  # (rows and more, size)
+        logits = product(features, weight, bias)
+        picked = logits[:count].gather(1, right)
         largest = logits.amax(1, keepdim=True)
         table = logits.sub_(largest).exp_()
         total = table.sum(1, keepdim=True)
-        loss = (total.log() + largest - picked).mean()
+        loss = (total.log() + largest)[:count].sub_(picked).mean()
         if any(ctx.needs_input_grad):
-            table.scatter_add_(1, right, -total)
+            table[:count].scatter_add_(1, right, -total[:count])
+            table[count:] = 0
             ctx.has_bias = bias is not None
-            ctx.save_for_backward(features, weight, table, 1 / (total * len(features)))
+            ctx.count = count
+            ctx.save_for_backward(features, weight, table, 1 / (total * count))
         return loss
 
     @staticmethod
@@ -43,8 +48,8 @@ class WordLoss(Function):
         scale = scale * gradient
         of_features, of_weight, of_bias = ctx.needs_input_grad[:3]
         return (
-            torch.mm(table, weight).mul_(scale) if of_features else None,
-            torch.mm(table.t(), features * scale) if of_weight else None,
+            product(table, weight.t()).mul_(scale)[: ctx.count] if of_features else None,
+            product(table.t(), (features * scale).t()) if of_weight else None,
             torch.mv(table.t(), scale.squeeze(1)) if of_bias and ctx.has_bias else None,
             None,
         )
