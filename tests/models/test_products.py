@@ -8,10 +8,10 @@ from torch.nn import functional
 
 from attnlab.models import products
 from attnlab.models.initial import linear as layer
-from attnlab.models.products import WideLinear, linear, packed, product, rounded, wide_products
+from attnlab.models.products import WideLinear, adder, linear, product, rounded, wide_products
 from attnlab.seeds import torch_generator
 
-SIZES = st.integers(1, 70)
+SIZES = st.integers(1, 40) | st.integers(120, 150)
 LAYOUTS = ("whole", "transposed", "part", "part transposed")
 NEAR = {"rtol": 1e-5, "atol": 1e-5}
 
@@ -57,10 +57,19 @@ def test_a_product_of_nothing_is_zeros(rows, inputs, either_library):
     assert torch.equal(product(torch.ones(rows, inputs), torch.ones(3, inputs)), torch.zeros(rows, 3))
 
 
-@given(st.integers(1, 40), SIZES, SIZES, st.integers(1, 40))
-def test_a_packed_weight_serves_any_number_of_rows(rows, inputs, outputs, expected_rows):
-    x, weight = table(rows, inputs), table(outputs, inputs, seed=1)
-    torch.testing.assert_close(product(x, packed(weight, expected_rows)), x @ weight.t(), **NEAR)
+@given(st.integers(1, 40), SIZES, SIZES, st.integers(1, 40), st.sampled_from(LAYOUTS))
+def test_a_weight_laid_out_once_serves_any_number_of_rows(rows, inputs, outputs, expected_rows, of_place):
+    x, weight, place = table(rows, inputs), table(outputs, inputs, seed=1), table(rows, outputs, of_place, seed=2)
+    expected = place + x @ weight.t()
+    adder(weight, expected_rows)(place, x)
+    torch.testing.assert_close(place, expected, **NEAR)
+
+
+@given(SIZES, SIZES, SIZES, st.sampled_from(LAYOUTS))
+def test_a_product_is_written_where_it_is_wanted(rows, inputs, outputs, of_out):
+    x, weight, out = table(rows, inputs), table(outputs, inputs, seed=1), table(rows, outputs, of_out, seed=2)
+    assert product(x, weight, out=out) is out
+    torch.testing.assert_close(out, x @ weight.t(), **NEAR)
 
 
 def test_what_is_written_into_a_product_changes_nothing_else(either_library):
@@ -120,16 +129,18 @@ def test_a_layer_reads_vectors_of_any_shape_and_starts_as_the_library_s(shape, e
     assert ours(x).shape == (*shape[:-1], 5)
 
 
-@given(st.integers(1, 50), st.integers(1, 50))
-def test_rounding_adds_zeros_alone_and_no_rows_to_a_few(rows, columns):
+@given(st.integers(1, 3000), st.integers(1, 300))
+def test_rounding_adds_zeros_alone_and_none_to_small_and_large_sizes(rows, columns):
     x = table(rows, columns)
     wider = rounded(x, columns=True)
     assert torch.equal(wider[:rows, :columns], x)
     assert not wider[rows:].any()
     assert not wider[:, columns:].any()
     assert rounded(x).shape == (len(wider), columns)
-    assert wider.shape[1] % products.ROUND == 0
-    assert wider.shape[0] == rows if rows <= products.ROUND else wider.shape[0] % products.ROUND == 0
+    for size, before in zip(wider.shape, x.shape, strict=True):
+        between = products.SMALL < before < products.LARGE
+        assert size % products.ROUND == 0 if between else size == before
+        assert size - before < products.ROUND
 
 
 def test_an_operation_that_is_missing_or_wrong_is_not_used(monkeypatch):

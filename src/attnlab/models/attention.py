@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from attnlab.errors import UsageError
 from attnlab.models.initial import uniform
+from attnlab.models.products import linear
 
 AttentionMode = Literal["learned", "uniform", "given"]
 Score = Literal["bilinear", "dot"]
@@ -127,7 +128,7 @@ class Attention(nn.Module):
         if self.weight is None:
             moved = queries
         else:
-            moved = queries @ (self.weight[0] if self.heads == 1 else torch.cat(tuple(self.weight), dim=1))
+            moved = linear(queries, (self.weight[0] if self.heads == 1 else torch.cat(tuple(self.weight), dim=1)).t())
             if self.bias is not None:
                 moved = moved + torch.cat(tuple(self.bias))
         logits = torch.bmm(

@@ -10,6 +10,7 @@ from torch.nn import functional
 from attnlab.errors import UsageError
 from attnlab.models.attention import padding
 from attnlab.models.initial import embedding, linear
+from attnlab.models.products import WideLinear
 from attnlab.models.recurrent import Cell, Recurrent
 from attnlab.seeds import torch_generator
 
@@ -76,7 +77,7 @@ class Classifier(nn.Module):
         self.output = linear(size, 1 if classes == 2 else classes, generator=body)
         layers: list[nn.Module] = []
         if score == "mlp":
-            layers += [linear(size, hidden, generator=head), nn.ReLU()]
+            layers += [linear(size, hidden, generator=head, kind=WideLinear), nn.ReLU()]
         self.score = nn.Sequential(*layers, linear(hidden if layers else size, 1, generator=head))
         if vectors is not None:
             self._take(*vectors)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from attnlab.models.packing import Packing
-from attnlab.models.products import packed, product
+from attnlab.models.products import adder, product
 from attnlab.models.recurrence import (
     block_of_states,
     gradient_of_last,
@@ -42,13 +42,13 @@ class NarrowLSTMRecurrence(Function):
         h, c, tanh_c = (steps_of(x, packing) for x in (hiddens[packing.batch :], cells[packing.batch :], squashed))
         c_before = states_before(cells, packing)
         products = [
-            (steps_of(gates[:, d], packing), states_before(hiddens[:, d], packing), packed(weight, packing.batch))
+            (steps_of(gates[:, d], packing), states_before(hiddens[:, d], packing), adder(weight, packing.batch))
             for d, weight in enumerate(weights)
         ]
         for t in range(len(packing.sizes)):
             if t > 0 or hidden is not None:
-                for place, h_before, weight in products:
-                    place[t].add_(product(h_before[t], weight))
+                for place, h_before, add in products:
+                    add(place[t], h_before[t])
             i_and_f[t].sigmoid_()
             g[t].tanh_()
             o[t].sigmoid_()
@@ -97,7 +97,7 @@ class NarrowLSTMRecurrence(Function):
             d_c.mul_(forget[t])
             if t > 0 or ctx.has_initial:
                 for d_place, d_h_before, weight in to_h:
-                    d_h_before[count].copy_(product(d_place[t], weight))
+                    product(d_place[t], weight, out=d_h_before[count])
         d_weights = _weight_gradients(d_gates, hiddens, weights, packing, ctx)
         return None, d_gates, *((d_hidden, d_cell) if ctx.has_initial else (None, None)), *d_weights
 

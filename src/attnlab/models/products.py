@@ -17,9 +17,12 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional
 
-ROUND = 16
+ROUND, SMALL, LARGE = 16, 128, 2048
 """oneDNN makes a program for every size of product and keeps a thousand of them. How many words a batch has differs
-from update to update, so these sizes are rounded up; a fourth of the time went into programs before."""
+from update to update, so sizes from `SMALL` to `LARGE` are rounded up to multiples of `ROUND`: a fourth of the time
+went into programs before. Smaller sizes are few, and for larger ones a program is cheap beside what it does."""
+FEW = 2
+"""`torch.mm` is faster with so few rows or outputs."""
 
 
 @cache
@@ -37,31 +40,40 @@ def wide_products() -> bool:
     return torch.equal(found, right) and torch.equal(packed, right)
 
 
-def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x W^T + b for ``x`` (rows, in) and ``weight`` (out, in), either also the view of a transposed table; ``weight``
-    may be one that `packed` has made. Autograd does not see it: it is for forward and backward passes written by hand.
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+    """x W^T + b for ``x`` (rows, in) and ``weight`` (out, in), either also the view of a transposed table; written into
+    ``out`` if it is given. Autograd does not see it: it is for forward and backward passes written by hand.
     """
-    if _suits(x, weight) and x.numel():
-        rows = len(x)
-        if not weight.is_mkldnn:
-            x = rounded(x, columns=True)
-            weight = _dense(weight, x.shape[1])
-        return _wide(x, weight, bias).resize_(rows, len(weight))  # a slice would be a view, and is written into later
-    return torch.mm(x, weight.t()) if bias is None else torch.addmm(bias, x, weight.t())
+    if not _suits(x, weight):
+        return torch.mm(x, weight.t(), out=out) if bias is None else torch.addmm(bias, x, weight.t(), out=out)
+    rows, x = len(x), rounded(x, columns=True)
+    result = _wide(x, _dense(weight, x.shape[1]), bias).resize_(rows, len(weight))  # a slice would be autograd's view
+    return result if out is None else out.copy_(result)
 
 
-def packed(weight: Tensor, rows: int) -> Tensor:
-    """``weight`` in the order in which products with about so many rows read it; pays off after some ten of them."""
-    if _suits(weight, weight):
-        return _packed(weight, rows)
-    return weight.t().contiguous().t()  # in which order `torch.mm` reads it fastest
+def adder(weight: Tensor, rows: int) -> Callable[[Tensor, Tensor], object]:
+    """What adds x W^T to a place (rows, out), for some ten products or more with one ``weight`` and about so many rows
+    each: the weight is laid out once as they read it.
+    """
+    if not (weight.numel() and _suits(weight, weight)):
+        copied = weight.t().contiguous()
+        return lambda place, x: place.addmm_(x, copied)
+    packed = _packed(weight, rows)
+
+    def add(place: Tensor, x: Tensor) -> object:
+        return place.add_(_wide(x, packed, None)) if len(x) > FEW else place.addmm_(x, weight.t())
+
+    return add
 
 
 def rounded(x: Tensor, *, columns: bool = False) -> Tensor:
-    """``x`` with rows of zeros up to the next multiple of `ROUND` (but none to a few), with ``columns`` those too."""
-    more_rows = -len(x) % ROUND if len(x) > ROUND else 0
-    more_columns = -x.shape[1] % ROUND if columns else 0
+    """``x`` with rows of zeros up to the next size that has a program, with ``columns`` those too."""
+    more_rows, more_columns = _more(len(x)), _more(x.shape[1]) if columns else 0
     return functional.pad(x, (0, more_columns, 0, more_rows)) if more_rows or more_columns else x
+
+
+def _more(size: int) -> int:
+    return -size % ROUND if SMALL < size < LARGE else 0
 
 
 def _dense(weight: Tensor, columns: int) -> Tensor:
@@ -75,6 +87,8 @@ def _dense(weight: Tensor, columns: int) -> Tensor:
 
 
 def _suits(x: Tensor, weight: Tensor) -> bool:
+    if min(len(x), len(weight)) <= FEW or not x.shape[1]:
+        return False
     return x.dtype is torch.float32 and weight.device.type == x.device.type == "cpu" and wide_products()
 
 
@@ -118,10 +132,11 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> linear(torch.ones(2, 5, 3), torch.ones(4, 3), torch.ones(4)).shape
     torch.Size([2, 5, 4])
     """
-    if not _suits(x, weight):
+    rows = x.reshape(-1, x.shape[-1])
+    if not _suits(rows, weight):
         return functional.linear(x, weight, bias)
-    rows: Tensor = _Linear.apply(x.reshape(-1, x.shape[-1]), weight, bias)  # type: ignore[no-untyped-call]
-    return rows.view(*x.shape[:-1], -1)
+    result: Tensor = _Linear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]
+    return result.view(*x.shape[:-1], -1)
 
 
 class WideLinear(nn.Linear):

@@ -16,6 +16,7 @@ from torch.nn import functional
 from attnlab.errors import UsageError
 from attnlab.models.classifier import log_probabilities
 from attnlab.models.initial import check_sizes, embedding, uniform
+from attnlab.models.products import linear
 from attnlab.seeds import torch_generator
 
 Optimiser = Literal["sgd", "adam"]
@@ -110,7 +111,7 @@ class TextProxy(nn.Module):
     def forward(self, words: Tensor, offsets: Tensor) -> Tensor:
         """Log-probabilities (texts, classes) of ragged texts: ``words`` (tokens,), ``offsets`` (texts + 1,)."""
         mean = functional.embedding_bag(words, self.embedding, offsets, mode="mean", include_last_offset=True)
-        return log_probabilities(mean @ self.weight.T)
+        return log_probabilities(linear(mean, self.weight))
 
     @torch.no_grad()
     def text_scores(self, words: Tensor, offsets: Tensor) -> Tensor:

@@ -1,16 +1,13 @@
 """From context and decoder state to output words: the network N of P3 2.1 and its simpler relatives."""
 
-from collections.abc import Callable
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from attnlab.errors import UsageError
-from attnlab.models import products
-from attnlab.models.initial import linear
-from attnlab.models.products import WideLinear
+from attnlab.models import initial
+from attnlab.models.products import WideLinear, linear
 
 ReadoutKind = Literal["tanh", "relu", "linear", "context"]
 
@@ -23,7 +20,7 @@ class Readout(nn.Module):
 
     ``tanh`` and ``relu``: one hidden layer, W2 f(W1 [c_t, s_t] + b1) + b2 (P3 2.1). ``linear``: W (c_t + s_t) (P3 A.1).
     ``context``: W c_t, the slides' simplified model, in which the outputs are exactly the attention-weighted sum of the
-    relevances r_l = W h_l. ``wide``: the products of `attnlab.models.products`.
+    relevances r_l = W h_l.
     """
 
     def __init__(
@@ -35,7 +32,6 @@ class Readout(nn.Module):
         *,
         hidden: int,
         generator: torch.Generator | None,
-        wide: bool = False,
     ) -> None:
         super().__init__()
         if kind == "linear" and context_size != state_size:
@@ -45,10 +41,12 @@ class Readout(nn.Module):
             )
         self.kind, self.context_size = kind, context_size
         deep = kind in ("tanh", "relu")
-        layer = WideLinear if wide else nn.Linear
-        self.hidden = linear(context_size + state_size, hidden, generator=generator, kind=layer) if deep else None
-        self.output = linear(hidden if deep else context_size, words, bias=deep, generator=generator, kind=layer)
-        self._linear: Callable[..., Tensor] = products.linear if wide else functional.linear
+        self.hidden = (
+            initial.linear(context_size + state_size, hidden, generator=generator, kind=WideLinear) if deep else None
+        )
+        self.output = initial.linear(
+            hidden if deep else context_size, words, bias=deep, generator=generator, kind=WideLinear
+        )
 
     def forward(self, context: Tensor, state: Tensor) -> Tensor:
         """Logits (..., words) for ``context`` (..., context) and ``state`` (..., state)."""
@@ -88,11 +86,11 @@ class Readout(nn.Module):
     def _context_part(self, context: Tensor) -> Tensor:
         if self.hidden is None:
             return context
-        return self._linear(context, self.hidden.weight[:, : self.context_size])
+        return linear(context, self.hidden.weight[:, : self.context_size])
 
     def _state_part(self, state: Tensor) -> Tensor:
         if self.hidden is not None:
-            return self._linear(state, self.hidden.weight[:, self.context_size :], self.hidden.bias)
+            return linear(state, self.hidden.weight[:, self.context_size :], self.hidden.bias)
         return state if self.kind == "linear" else state.new_zeros(*state.shape[:-1], 1)
 
     def _mixed(self, from_context: Tensor, from_state: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from torch.autograd import Function
 
 from attnlab.errors import UsageError
 from attnlab.models.packing import Packing
+from attnlab.models.products import adder, product
 
 # Derivatives through an activation's own value y, written into a given place:
 # gradient * y * (1 - y) for the sigmoid, gradient * (1 - y ** 2) for tanh.
@@ -50,8 +51,8 @@ class LSTMRecurrence(Function):
         products = _products(gates, hiddens, weights, packing)
         for t in range(len(packing.sizes)):
             if t > 0 or hidden is not None:
-                for place, h_before, weight in products:
-                    place[t].addmm_(h_before[t], weight)
+                for place, h_before, add in products:
+                    add(place[t], h_before[t])
             i_and_f[t].sigmoid_()
             g[t].tanh_()
             o[t].sigmoid_()
@@ -84,7 +85,7 @@ class LSTMRecurrence(Function):
         through_gates = through[..., : 2 * size], *torch.split(through, size, 2)
         places = [longest_sequences(x, packing) for x in (d_hidden, d_cell, *through_gates)]
         to_h = [
-            (steps_of(d_gates[:, d], packing), longest_sequences(d_hidden[:, d], packing), w)
+            (steps_of(d_gates[:, d], packing), longest_sequences(d_hidden[:, d], packing), w.t())
             for d, w in enumerate(weights)
         ]
         for t, count in reversed(list(enumerate(packing.sizes))):
@@ -103,7 +104,7 @@ class LSTMRecurrence(Function):
             sigmoid_backward(through_o, o[t], grad_input=d_o[t])
             if t > 0 or ctx.has_initial:
                 for d_place, d_h_before, weight in to_h:
-                    torch.mm(d_place[t], weight, out=d_h_before[count])
+                    product(d_place[t], weight, out=d_h_before[count])
         d_weights = _weight_gradients(d_gates, hiddens, weights, packing, ctx)
         return None, d_gates, *((d_hidden, d_cell) if ctx.has_initial else (None, None)), *d_weights
 
@@ -133,8 +134,8 @@ class GRURecurrence(Function):
         products = _products(gates, hiddens, weights, packing)
         for t in range(len(packing.sizes)):
             if t > 0 or hidden is not None:
-                for place, before, weight in products:
-                    place[t].addmm_(before[t], weight)
+                for place, before, add in products:
+                    add(place[t], before[t])
             r_and_z[t].sigmoid_()
             n[t].addcmul_(r[t], u[t]).tanh_()
             torch.lerp(n[t], h_before[t], z[t], out=h[t])
@@ -162,7 +163,7 @@ class GRURecurrence(Function):
             (
                 *(longest_sequences(x[:, d], packing) for x in (straight, d_hidden)),
                 steps_of(d_gates[:, d, : len(w)], packing),
-                w,
+                w.t(),
             )
             for d, w in enumerate(weights)
         ]
@@ -178,7 +179,7 @@ class GRURecurrence(Function):
             sigmoid_backward(through_r_and_z, r_and_z[t], grad_input=d_r_and_z[t])
             if t > 0 or ctx.has_initial:
                 for kept_of, d_h_before, d_place, weight in to_h:
-                    torch.addmm(kept_of[count], d_place[t], weight, out=d_h_before[count])
+                    product(d_place[t], weight, out=d_h_before[count]).add_(kept_of[count])
         d_weights = _weight_gradients(d_gates, hiddens, weights, packing, ctx)
         return None, d_gates, d_hidden if ctx.has_initial else None, *d_weights
 
@@ -213,10 +214,14 @@ def longest_sequences(sequences: Tensor, packing: Packing) -> dict[int, Tensor]:
 
 def _products(
     gates: Tensor, hiddens: Tensor, weights: tuple[Tensor, ...], packing: Packing
-) -> list[tuple[tuple[Tensor, ...], list[Tensor], Tensor]]:
-    """For each direction, step by step where the recurrent product is added, the states before, and W transposed."""
+) -> list[tuple[tuple[Tensor, ...], list[Tensor], Callable[[Tensor, Tensor], object]]]:
+    """For each direction, step by step where the recurrent product is added, the states before, and what adds it."""
     return [
-        (steps_of(gates[:, d, : len(weight)], packing), states_before(hiddens[:, d], packing), weight.t())
+        (
+            steps_of(gates[:, d, : len(weight)], packing),
+            states_before(hiddens[:, d], packing),
+            adder(weight, packing.batch),
+        )
         for d, weight in enumerate(weights)
     ]
 
@@ -254,6 +259,6 @@ def _weight_gradients(
     before = hiddens[first : len(d_gates)] if packing.equal else hiddens.index_select(0, packing.before[first:])
     return [
         # transposed, because this product is faster than the other way round
-        (before[:, d].t() @ d_gates[first:, d, : len(weight)]).t() if needed[d] else None
+        product(before[:, d].t(), d_gates[first:, d, : len(weight)].t()).t() if needed[d] else None
         for d, weight in enumerate(weights)
     ]

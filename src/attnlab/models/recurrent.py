@@ -93,7 +93,6 @@ class Recurrent(nn.Module):
         self.layers, self.dropout = layers, dropout
         self.directions = 2 if bidirectional else 1
         self._recurrence: Callable[..., tuple[Tensor, ...]] = narrow_lstm if narrow else lstm if cell == "lstm" else gru
-        self._linear: Callable[..., Tensor] = linear if narrow else functional.linear
         rows = GATES[cell] * hidden_size
         for layer in range(layers):
             columns = self.directions * hidden_size if layer else input_size
@@ -156,7 +155,7 @@ class Recurrent(nn.Module):
             bias = bias + functional.pad(bias_of_r_and_z, (0, size))
         weight = weights_ih[0] if self.directions == 1 else torch.cat(weights_ih)
         at_once = bias.flatten() if scales is None else None  # scaled is the product alone: the bias comes after it
-        projected = self._linear(vectors, weight, at_once).view(words, self.directions, -1)
+        projected = linear(vectors, weight, at_once).view(words, self.directions, -1)
 
         def arranged(rows: Tensor) -> Tensor:
             """With the GRU's recurrent bias of u where its recurrence wants it."""

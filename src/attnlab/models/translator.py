@@ -95,7 +95,7 @@ class Translator(nn.Module):
         self.query = linear(hidden, 2 * hidden, bias=score_bias, generator=head, kind=WideLinear)
         self.projection = linear(2 * hidden, hidden, generator=body, kind=WideLinear) if projected else None
         size = hidden if projected else 2 * hidden
-        self.readout = Readout(readout, size, hidden, words, hidden=hidden, generator=body, wide=True)
+        self.readout = Readout(readout, size, hidden, words, hidden=hidden, generator=body)
 
     def forward(
         self,

@@ -22,6 +22,7 @@ from attnlab.data.bitext import PieceSplit
 from attnlab.data.piece_batches import sorted_batches
 from attnlab.errors import UsageError
 from attnlab.fields import ScoreField
+from attnlab.models.products import product
 from attnlab.models.recurrent import RecurrentState
 from attnlab.models.translator import Encoded, Translator
 from attnlab.probes.reading import Gathered, frozen
@@ -147,7 +148,7 @@ class _Words:
         total = table.sum(1, keepdim=True)
         self.log_p = (picked - largest - total.log()).squeeze(1)
         of_logits = table.div_(total).scatter_add_(1, right[:, None], -torch.ones_like(total))
-        self._features, self._of_features = features, of_logits @ model.readout.output.weight
+        self._features, self._of_features = features, product(of_logits, model.readout.output.weight.t())
 
     def gradients(self) -> tuple[Tensor, Tensor]:
         to_context, to_state = torch.autograd.grad(

@@ -14,7 +14,7 @@ REMEDIES = specs.REMEDIES
 DECEPTIONS = specs.DECEPTIONS
 STOP_RULES = (EarlyVerdict,)
 FITS = {"copying": ("seq2seq", "pair-proxy"), "own": ("seq2seq",)}
-NUMERICS = {"seq2seq": 1, "pair-proxy": 1}
+NUMERICS = {"seq2seq": 2, "pair-proxy": 1}
 
 
 def build(spec: RunSettings, device: str) -> Problem:

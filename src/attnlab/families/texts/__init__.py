@@ -10,7 +10,7 @@ TASKS = (LabelledTextSpec,)
 MODELS = (ClassifierSpec, ProxySpec)
 STOP_RULES = (NoImprovement,)
 FITS = {"text": ("classifier", "proxy")}
-NUMERICS = {"classifier": 1, "proxy": 1}
+NUMERICS = {"classifier": 2, "proxy": 2}
 
 
 def build(spec: RunSettings, device: str) -> Problem:

@@ -9,7 +9,7 @@ from attnlab.protocols import Problem, RunSettings
 TASKS = (BitextSpec,)
 MODELS = (TranslatorSpec, TranslationProxySpec)
 FITS = {"translation": ("translator", "translation-proxy")}
-NUMERICS = {"translator": 2, "translation-proxy": 1}
+NUMERICS = {"translator": 2, "translation-proxy": 2}
 DECEPTIONS = (PairTwinSpec,)
 
 
