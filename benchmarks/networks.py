@@ -66,6 +66,7 @@ class PackedLibrary(nn.Module):
         embedding: Tensor | None = None,
         initial: RecurrentState | None = None,
         generator: torch.Generator | None = None,  # noqa: ARG002 there is no dropout here
+        gates: Tensor | None = None,  # noqa: ARG002 nor anything that is multiplied
     ) -> RecurrentOutput:
         """As `Recurrent`."""
         batch, length = inputs.shape[:2]

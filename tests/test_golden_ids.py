@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.families import topics, translation
 from attnlab.lab.experiment import Order
 from attnlab.lab.registry import EXPERIMENTS
 
@@ -37,12 +36,6 @@ NEEDS = {
 }
 """Experiments that leave runs out where a corpus is missing, so that its files decide their plan."""
 
-OLDER_NUMERICS = {
-    (f"topic-{name}", "paper"): (topics, "topic", 1) for name in ("ablation", "capacity", "query", "sst", "words")
-} | {
-    (name, "paper"): (translation, "translator", 1) for name in ("optimal-attention", "stages", "uniform-overtraining")
-}
-"""Results made before the arithmetic of their model changed: its family, its kind, and the number it had then."""
 NOT_IDS = ("agreement", "early-verdict")
 """Results whose tables call something else than an id ``run``: a role, and a number."""
 KNOWN_LATER = ("deceptive", "rescue")
@@ -106,35 +99,30 @@ def committed():
     return found
 
 
-def known(experiment, preset, row):
-    """All ids that a plan may have."""
-    (entry,) = (e for e in golden() if (e["experiment"], e["preset"], e["row"]) == (experiment, preset, row))
-    return {id for key in ("plan", "at_most") for _, id in entry.get(key, ())}
-
-
 def test_results_that_name_their_runs_are_these():
     named = {experiment for experiment, _, _ in committed()}
     others = {"copying", "even-steps", "forecast-copying", "knowledge-first", "locality", "mirror", "mixture"}
     students = {"sample-complexity", "landscape", "sample-complexity-real", "flatness", "design"}
-    others |= {"deceptive-copying", "permuting", "symmetry", "topic-limits", "uniform-accuracy"}
-    others |= {"mean-state", "slow-stages", "two-keywords"}
-    assert named == others | students | set(KNOWN_LATER) | {experiment for experiment, _ in OLDER_NUMERICS}
+    topics = {f"topic-{name}" for name in ("ablation", "capacity", "limits", "query", "sst", "words")}
+    others |= {"deceptive-copying", "permuting", "symmetry", "uniform-accuracy", "mean-state", "slow-stages"}
+    others |= {"two-keywords", "optimal-attention", "stages", "uniform-overtraining"}
+    assert named == others | students | topics | set(KNOWN_LATER)
 
 
-@pytest.mark.parametrize(
-    "place",
-    [place for place in sorted(committed()) if place[0] not in KNOWN_LATER and place[:2] not in OLDER_NUMERICS],
-    ids=" ".join,
-)
+def places_of_results():
+    """Results that name their runs, each with the data that its experiment's plan is made from."""
+    needs = {(entry["experiment"], entry["preset"], entry["row"]): entry["needs"] for entry in golden()}
+    return [
+        pytest.param(place, id=" ".join(place), marks=[pytest.mark.needs_data(*needs[place])] if needs[place] else [])
+        for place in sorted(committed())
+        if place[0] not in KNOWN_LATER
+    ]
+
+
+@pytest.mark.parametrize("place", places_of_results())
 def test_runs_of_results_are_still_those_that_their_experiment_asks_for(place):
-    assert committed()[place] <= known(*place)
-
-
-@pytest.mark.parametrize("place", [place for place in sorted(committed()) if place[:2] in OLDER_NUMERICS], ids=" ".join)
-def test_runs_of_older_results_differ_from_today_s_in_the_numerics_alone(place, monkeypatch):
-    family, kind, number = OLDER_NUMERICS[place[:2]]
-    monkeypatch.setitem(family.NUMERICS, kind, number)
-    assert committed()[place] <= {job.spec.id for jobs in jobs_of(*place) for job in jobs}
+    """Under today's arithmetic of their models or an earlier one."""
+    assert committed()[place] <= {id for jobs in jobs_of(*place) for job in jobs for id in job.spec.ids}
 
 
 def _needs(name, jobs):

@@ -9,12 +9,13 @@ from tests.lab.in_this_process import InThisProcess
 
 from attnlab.errors import UsageError
 from attnlab.experiments.copying.experiment import PERMUTATIONS
+from attnlab.families.copying import NUMERICS
 from attnlab.families.copying.spec import CopyingSpec, SelectionsSpec, Seq2SeqSpec
 from attnlab.families.copying.success import first_learned
 from attnlab.lab.conduct import conduct
 from attnlab.lab.costs import estimate
 from attnlab.lab.experiment import Experiment, Order, Setting
-from attnlab.lab.recall import check_recalling, recall
+from attnlab.lab.recall import Recalled, check_recalling, recall
 from attnlab.lab.registry import EXPERIMENTS, find_experiment
 from attnlab.runs.engine import Job
 from attnlab.runs.loop import train
@@ -101,6 +102,29 @@ def test_nothing_is_trained_and_the_result_says_where_runs_come_from(measured_on
     before = measured_once / "results" / "copying" / "quick" / "tables" / "curves.csv"
     assert (done.folder / "tables" / "curves.csv").read_text() == before.read_text()
     assert not empty.root.exists()
+
+
+def test_runs_of_an_earlier_arithmetic_are_recalled_under_the_id_of_that_time(measured_once, tmp_path, monkeypatch):
+    before = [spec_of(0).id, spec_of(1).id]
+    monkeypatch.setitem(NUMERICS, "seq2seq", NUMERICS["seq2seq"] + 1)
+    assert {spec_of(0).id, spec_of(1).id}.isdisjoint(before)
+    found, empty = recall(measured_once / "results"), RunStore(tmp_path / "runs")
+    done = conduct(Small(), Order("quick"), empty, Never(), tmp_path / "out", command="x", recalled=found)
+    document = json.loads((done.folder / "result.json").read_text())
+    assert document["recalled_runs"] == {"copying/quick": before}
+    assert document["notes"][-1].startswith("2 of 2 runs are recalled from before their model's arithmetic last changed")
+    assert recall(tmp_path / "out").rows.keys() == set(before), "they do not take the name of today's"
+
+
+def test_a_run_of_today_s_arithmetic_comes_before_an_earlier_one(measured_once, tmp_path, monkeypatch):
+    older = recall(measured_once / "results")
+    monkeypatch.setitem(NUMERICS, "seq2seq", NUMERICS["seq2seq"] + 1)
+    store = RunStore(tmp_path / "runs")
+    done = conduct(Small(), Order("quick"), store, InThisProcess(), tmp_path / "out", command="x")
+    assert not any("arithmetic" in note for note in json.loads((done.folder / "result.json").read_text())["notes"])
+    both = Recalled({**older.rows, **recall(tmp_path / "out").rows})
+    for job in Small().plan(Order("quick"), {}):
+        assert both.find(job).id == job.spec.id
 
 
 def test_what_a_result_has_not_measured_is_trained(measured_once, tmp_path):

@@ -155,7 +155,7 @@ def finder(place):
         own, failing = rows_of(place), read_result(RESULTS / place)["seeds"].get("failing starts")
 
         def find(job):
-            run = measured(job.spec, job.schedule, own.get(job.spec.id, {}))
+            run = measured(job.spec, job.schedule, own)
             if run is None and failing is not None and job.spec.init_seed not in failing:
                 # Of starts that do not fail rescue asks no more than whether they learn, and keeps nothing.
                 return Trained(job.spec.id, [{"step": 0, "accuracy": 0.0}, {"step": 100, "accuracy": 1.0}], 100)

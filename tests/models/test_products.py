@@ -5,10 +5,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode
 
 from attnlab.models import products
 from attnlab.models.initial import linear as layer
-from attnlab.models.products import WideLinear, adder, linear, product, rounded, wide_products
+from attnlab.models.products import WideLinear, adder, linear, product, rounded, usual_products, wide_products
 from attnlab.seeds import torch_generator
 
 SIZES = st.integers(1, 40) | st.integers(120, 150)
@@ -70,6 +71,18 @@ def test_a_product_is_written_where_it_is_wanted(rows, inputs, outputs, of_out):
     x, weight, out = table(rows, inputs), table(outputs, inputs, seed=1), table(rows, outputs, of_out, seed=2)
     assert product(x, weight, out=out) is out
     torch.testing.assert_close(out, x @ weight.t(), **NEAR)
+
+
+def test_the_usual_library_is_used_where_that_is_asked_for_and_nowhere_after():
+    x, weight = table(17, 300), table(5, 300, seed=1)
+    with FlopCounterMode(display=False) as counted, usual_products():
+        result = product(x, weight)
+        linear(x, weight)
+    assert torch.equal(result, x @ weight.t())
+    assert counted.get_total_flops() == 2 * 2 * 17 * 300 * 5
+    with FlopCounterMode(display=False) as counted:
+        product(x, weight)
+    assert (counted.get_total_flops() == 0) == wide_products()
 
 
 def test_what_is_written_into_a_product_changes_nothing_else(either_library):

@@ -92,7 +92,7 @@ def remeasured(experiment: Experiment, order: Order, folder: Path) -> Experiment
     done: dict[str, Trained] = {}
     while True:
         jobs = experiment.plan(order, done)
-        recalled = {job.spec.id: measured(job.spec, job.schedule, rows.get(job.spec.id, {})) for job in jobs}
+        recalled = {job.spec.id: measured(job.spec, job.schedule, rows) for job in jobs}
         known = {id: run for id, run in recalled.items() if run is not None}
         if len(known) < len(recalled):
             return None

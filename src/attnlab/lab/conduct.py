@@ -9,7 +9,7 @@ from altair.utils.schemapi import debug_mode
 
 from attnlab.errors import RunFailed, StoreError
 from attnlab.lab.experiment import Experiment, Order, Result
-from attnlab.lab.recall import Recalled
+from attnlab.lab.recall import Recalled, note_of_earlier
 from attnlab.lab.replays import NAME, replay_of
 from attnlab.lab.result import write_result
 from attnlab.lab.stopping import Planner
@@ -60,6 +60,7 @@ def conduct(
                 result = planner.with_ended(experiment.analyse(order, done), done)
                 if replay := replay_of(experiment, order, done):
                     result = replace(result, replays={NAME: replay})
+                result = replace(result, notes=(*result.notes, *note_of_earlier(done)))
             break
         except StoreError:  # damaged weights or fields: what can be made again is trained again
             if not sum(store.run(run_id).mend() for run_id in done):

@@ -137,7 +137,8 @@ def _of_result(experiment: Experiment, order: Order, path: Path) -> Known | None
     recalled = {id for runs in document.get("recalled_runs", {}).values() for id in runs}
     named = {cells["run"] for _, cells in _runs_table(path.parent) if "run" in cells}
     whole = replace(order, seeds=None, stop_hopeless=False)
-    ids = {job.spec.id: job.schedule.steps for job in experiment.at_most(whole, {}) if job.spec.id not in recalled}
+    trained = (job for job in experiment.at_most(whole, {}) if recalled.isdisjoint(job.spec.ids))
+    ids = {job.spec.id: job.schedule.steps for job in trained}
     updates = sum(steps for id, steps in ids.items() if not named or id in named)
     seconds = float(document["training_seconds"])
     if updates <= 0 or seconds <= 0:

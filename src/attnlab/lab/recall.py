@@ -1,8 +1,9 @@
 """``--recall``: runs that a result has measured, taken as they stand in its tables instead of being trained again.
 
 A result keeps every measurement of its runs, to the last digit (``curves``), beside their ids (a table with the column
-``run``). An id names all that decides a run's course, so a run asked for under the same id is that run. What results do
-not keep is weights: an experiment that reads these has to train.
+``run``). An id names all that decides a run's course, so a run asked for under the same id is that run. One that was
+measured before its model's arithmetic last changed is taken as well, and the result says so. What results do not keep
+is weights: an experiment that reads these has to train.
 """
 
 from collections.abc import Mapping
@@ -32,15 +33,26 @@ class Recalled:
 
     def find(self, job: Job) -> Trained | None:
         """The run if all that ``job`` wants of it was measured, else None."""
-        return measured(job.spec, job.schedule, self.rows.get(job.spec.id, {}))
+        return measured(job.spec, job.schedule, self.rows)
 
     def used(self, runs: Mapping[str, Trained]) -> dict[str, list[str]]:
         """By result, which of ``runs`` were taken from it."""
         by_source: dict[str, list[str]] = {}
-        for id, run in runs.items():
-            if run.run is None and id in self.sources:
-                by_source.setdefault(self.sources[id], []).append(id)
+        for run in runs.values():
+            if run.run is None and run.id in self.sources:
+                by_source.setdefault(self.sources[run.id], []).append(run.id)
         return by_source
+
+
+def note_of_earlier(runs: Mapping[str, Trained]) -> tuple[str, ...]:
+    """What a result has to say where some of its ``runs``, by today's id, are of an earlier arithmetic."""
+    earlier = sum(run.id != id for id, run in runs.items())
+    if not earlier:
+        return ()
+    return (
+        f"{earlier} of {len(runs)} runs are recalled from before their model's arithmetic last changed: settings and "
+        "seeds are the same, and the numbers differ by rounding and by what it grows to in training.",
+    )
 
 
 def check_recalling(experiment: Experiment) -> None:

@@ -8,7 +8,9 @@ follows from processor and versions alone, and those are in a run's `environment
 """
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -23,6 +25,7 @@ from update to update, so sizes from `SMALL` to `LARGE` are rounded up to multip
 went into programs before. Smaller sizes are few, and for larger ones a program is cheap beside what it does."""
 FEW = 2
 """`torch.mm` is faster with so few rows or outputs."""
+_USUAL: ContextVar[bool] = ContextVar("usual products", default=False)
 
 
 @cache
@@ -38,6 +41,16 @@ def wide_products() -> bool:
         return False
     right = torch.addmm(bias, x, weight.t())
     return torch.equal(found, right) and torch.equal(packed, right)
+
+
+@contextmanager
+def usual_products() -> Iterator[None]:
+    """All products by `torch.mm`, for what has to be the same on every machine, such as counting operations."""
+    before = _USUAL.set(True)
+    try:
+        yield
+    finally:
+        _USUAL.reset(before)
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -87,7 +100,7 @@ def _dense(weight: Tensor, columns: int) -> Tensor:
 
 
 def _suits(x: Tensor, weight: Tensor) -> bool:
-    if min(len(x), len(weight)) <= FEW or not x.shape[1]:
+    if min(len(x), len(weight)) <= FEW or not x.shape[1] or _USUAL.get():
         return False
     return x.dtype is torch.float32 and weight.device.type == x.device.type == "cpu" and wide_products()
 

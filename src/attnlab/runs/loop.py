@@ -92,11 +92,16 @@ def finished(spec: RunSpec, schedule: Schedule, store: RunStore) -> Trained | No
         return None
 
 
-def measured(spec: RunSpec, schedule: Schedule, rows: Mapping[int, Row]) -> Trained | None:
-    """The run without its folder, if ``rows``, by step, are all that ``schedule`` wants of it; else None."""
-    if not rows or _missing(rows, (), schedule):
-        return None
-    return Trained(spec.id, _wanted(rows, schedule), _last_step(rows, schedule))
+def measured(spec: RunSpec, schedule: Schedule, rows_of: Mapping[str, Mapping[int, Row]]) -> Trained | None:
+    """The run without its folder, if ``rows_of`` its id, by step, are all that ``schedule`` wants of it; else None.
+
+    What was measured under an earlier arithmetic counts too: the run that is returned has the id of that time.
+    """
+    for id in spec.ids:
+        rows = rows_of.get(id)
+        if rows and not _missing(rows, (), schedule):
+            return Trained(id, _wanted(rows, schedule), _last_step(rows, schedule))
+    return None
 
 
 def _finished(run: Run, spec: RunSpec, schedule: Schedule, held: bool = False) -> Trained | None:

@@ -65,7 +65,12 @@ class RunSpec(Record):
     @property
     def id(self) -> str:
         """Sixteen hexadecimal digits that name this trajectory."""
-        return self._id(registry.numerics(self.model))
+        return self.ids[0]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """`id`, then those that the run had under each earlier arithmetic of its model, the latest first."""
+        return tuple(map(self._id, range(registry.numerics(self.model), 0, -1)))
 
     def _id(self, numerics: int) -> str:
         settings = {"numerics": numerics, **self.identity()}
@@ -78,8 +83,7 @@ def read_stored(document: Any, run_id: str) -> RunSpec | None:
         spec = RunSpec.model_validate(document)
     except (ValidationError, AttnlabError, TypeError):
         return None
-    numbers = range(registry.numerics(spec.model), 0, -1)
-    return spec if any(spec._id(number) == run_id for number in numbers) else None
+    return spec if run_id in spec.ids else None
 
 
 def is_known(document: dict[str, Any]) -> bool:

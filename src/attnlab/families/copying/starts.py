@@ -12,6 +12,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from attnlab.families.copying import spec as specs
+from attnlab.models.products import usual_products
 
 ANEW = 100
 """The step at which attention starts anew."""
@@ -76,7 +77,7 @@ def start(scale: Scale, seed: int, remedy: str = NO_CHANGE) -> dict[str, Any]:
 def update_cost(update: Callable[[], object]) -> int:
     """Multiplications and additions in the matrix products of one ``update``, counted on one."""
     counter = FlopCounterMode(display=False, custom_mapping={torch.ops.aten.addmm_: _product})
-    with counter:
+    with usual_products(), counter:
         update()
     return counter.get_total_flops()
 
