@@ -112,7 +112,7 @@ def test_runs_of_an_earlier_arithmetic_are_recalled_under_the_id_of_that_time(me
     done = conduct(Small(), Order("quick"), empty, Never(), tmp_path / "out", command="x", recalled=found)
     document = json.loads((done.folder / "result.json").read_text())
     assert document["recalled_runs"] == {"copying/quick": before}
-    assert document["notes"][-1].startswith("2 of 2 runs are recalled from before their model's arithmetic last changed")
+    assert document["notes"][-1].startswith("2 of 2 runs are recalled from before their model's arithmetic")
     assert recall(tmp_path / "out").rows.keys() == set(before), "they do not take the name of today's"
 
 
