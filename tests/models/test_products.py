@@ -24,6 +24,14 @@ def either_library(request, monkeypatch):
         monkeypatch.setattr(products, "wide_products", lambda: False)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def little_ones_too():
+    """The wide library also for products that are too small to gain by it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(products, "LITTLE", 0)
+        yield
+
+
 def table(rows, columns, layout="whole", dtype=torch.float32, seed=0):
     """(rows, columns) normal numbers, laid out in memory as said."""
     generator = torch_generator(seed, f"table {rows} {columns}")
@@ -42,15 +50,24 @@ def double(x):
     return None if x is None else x.detach().double()
 
 
+def check_equation(found, x, weight, added=0.0):
+    """``found`` is x W^T + added, up to the rounding of any order of its additions: half an ulp of the absolute terms'
+    sum for each addition.
+    """
+    terms = "ri,oi->ro", double(x), double(weight)
+    expected = torch.einsum(*terms) + added
+    largest = torch.einsum(terms[0], *(part.abs() for part in terms[1:])) + abs(added)
+    assert ((found.double() - expected).abs() <= (x.shape[1] + 1) * 2**-24 * largest).all()
+
+
 @given(SIZES, SIZES, SIZES, st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS), st.booleans())
 def test_a_product_is_that_of_the_equation(rows, inputs, outputs, of_x, of_weight, biased):
     x, weight = table(rows, inputs, of_x), table(outputs, inputs, of_weight, seed=1)
     bias = table(1, outputs, seed=2)[0] if biased else None
     found = product(x, weight, bias)
-    expected = torch.einsum("ri,oi->ro", double(x), double(weight)) + (0 if bias is None else double(bias))
     assert found.shape == (rows, outputs)
     assert found.is_contiguous()
-    torch.testing.assert_close(found.double(), expected, **NEAR)
+    check_equation(found, x, weight, 0.0 if bias is None else double(bias))
 
 
 @pytest.mark.parametrize(("rows", "inputs"), [(0, 5), (5, 0), (0, 0)])
@@ -61,16 +78,16 @@ def test_a_product_of_nothing_is_zeros(rows, inputs, either_library):
 @given(st.integers(1, 40), SIZES, SIZES, st.integers(1, 40), st.sampled_from(LAYOUTS))
 def test_a_weight_laid_out_once_serves_any_number_of_rows(rows, inputs, outputs, expected_rows, of_place):
     x, weight, place = table(rows, inputs), table(outputs, inputs, seed=1), table(rows, outputs, of_place, seed=2)
-    expected = place + x @ weight.t()
+    before = double(place).clone()
     adder(weight, expected_rows)(place, x)
-    torch.testing.assert_close(place, expected, **NEAR)
+    check_equation(place, x, weight, before)
 
 
 @given(SIZES, SIZES, SIZES, st.sampled_from(LAYOUTS))
 def test_a_product_is_written_where_it_is_wanted(rows, inputs, outputs, of_out):
     x, weight, out = table(rows, inputs), table(outputs, inputs, seed=1), table(rows, outputs, of_out, seed=2)
     assert product(x, weight, out=out) is out
-    torch.testing.assert_close(out, x @ weight.t(), **NEAR)
+    check_equation(out, x, weight)
 
 
 def test_the_usual_library_is_used_where_that_is_asked_for_and_nowhere_after():
@@ -83,6 +100,17 @@ def test_the_usual_library_is_used_where_that_is_asked_for_and_nowhere_after():
     with FlopCounterMode(display=False) as counted:
         product(x, weight)
     assert (counted.get_total_flops() == 0) == wide_products()
+
+
+@pytest.mark.parametrize("rows", [63, 65])
+def test_a_small_product_goes_to_the_usual_library(rows, monkeypatch):
+    monkeypatch.setattr(products, "LITTLE", 2**19)
+    x, weight, place = table(rows, 64), table(128, 64, seed=1), table(rows, 128, seed=2)
+    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.addmm_: lambda *_, **__: 1}) as counted:
+        product(x, weight)
+        linear(x, weight)
+        adder(weight, rows)(place, x)
+    assert (counted.get_total_flops() > 0) == (rows == 63 or not wide_products())
 
 
 def test_what_is_written_into_a_product_changes_nothing_else(either_library):

@@ -25,6 +25,8 @@ from update to update, so sizes from `SMALL` to `LARGE` are rounded up to multip
 went into programs before. Smaller sizes are few, and for larger ones a program is cheap beside what it does."""
 FEW = 2
 """`torch.mm` is faster with so few rows or outputs."""
+LITTLE = 2**19
+"""So many multiplications take as long as oneDNN's call alone, some ten microseconds."""
 _USUAL: ContextVar[bool] = ContextVar("usual products", default=False)
 
 
@@ -68,7 +70,7 @@ def adder(weight: Tensor, rows: int) -> Callable[[Tensor, Tensor], object]:
     """What adds x W^T to a place (rows, out), for some ten products or more with one ``weight`` and about so many rows
     each: the weight is laid out once as they read it.
     """
-    if not (weight.numel() and _suits(weight, weight)):
+    if not _suits(weight.new_empty(rows, weight.shape[1]), weight):
         copied = weight.t().contiguous()
         return lambda place, x: place.addmm_(x, copied)
     packed = _packed(weight, rows)
@@ -100,7 +102,7 @@ def _dense(weight: Tensor, columns: int) -> Tensor:
 
 
 def _suits(x: Tensor, weight: Tensor) -> bool:
-    if min(len(x), len(weight)) <= FEW or not x.shape[1] or _USUAL.get():
+    if min(len(x), len(weight)) <= FEW or len(x) * weight.numel() <= LITTLE or _USUAL.get():
         return False
     return x.dtype is torch.float32 and weight.device.type == x.device.type == "cpu" and wide_products()
 

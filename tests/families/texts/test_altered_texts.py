@@ -30,7 +30,7 @@ def test_an_unaltered_corpus_is_its_content_alone(corpus, vocabulary, seed):
 
 @pytest.mark.needs_data("sst")
 def test_ids_of_runs_are_what_they_were(data_root):
-    assert text_setting("sst", "reference", "paper").spec(20).id == "157bb496ef738695"
+    assert text_setting("sst", "reference", "paper").spec(20).ids == ("a07445b2424b315e", "157bb496ef738695")
 
 
 def test_every_alteration_has_an_id_of_its_own():
