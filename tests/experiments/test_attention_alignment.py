@@ -21,10 +21,12 @@ from attnlab.experiments.attention_alignment.experiment import (
     UNIFORM,
     AttentionAlignment,
     Scored,
+    at_the_ends,
     diagonal,
     resampled,
 )
 from attnlab.families.texts.reading import stored_field
+from attnlab.fields import ScoreField
 from attnlab.lab.claims import load_claims
 from attnlab.lab.conduct import conduct
 from attnlab.lab.experiment import Order, Record
@@ -100,6 +102,25 @@ def test_attentions_error_rate_is_counted_link_by_link(done, story):
     (line,) = [row for row in done.result.tables["errors"] if (row["alignment"], row["step"]) == (ATTENTION, 4)]
     assert line["aer"] == pytest.approx(expected)
     assert line["low"] <= line["aer"] <= line["high"]
+
+
+def test_where_attention_is_is_counted_word_by_word(done, story):
+    (outcome,) = story.runs[f"{EUROPARL.name}, learned"]
+    alpha = stored_field(outcome.run.run.fields(4), "valid", "alpha")
+    where = [int(alpha.row(word).argmax()) - len(alpha.row(word)) for word in range(len(alpha))]
+    row = done.result.tables["places"][-1]
+    assert (row["text"], row["step"]) == (EUROPARL.name, 4)
+    assert row["end_mark"] == pytest.approx(np.mean([place == -1 for place in where]))
+    assert row["last_piece"] == pytest.approx(np.mean([place == -2 for place in where]))
+    assert row["start_mark"] == pytest.approx(np.mean([alpha.row(word).argmax() == 0 for word in range(len(alpha))]))
+    assert row["largest_weight"] == pytest.approx(np.mean([alpha.row(word).max() for word in range(len(alpha))]))
+    assert len(done.result.tables["places"]) == 3
+
+
+def test_attention_at_the_ends_of_its_inputs():
+    rows = [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.1, 0.1, 0.2, 0.6], [0.0, 0.9, 0.1, 0.0]]
+    shares = at_the_ends(ScoreField.from_rows(rows))
+    assert shares == {"start_mark": 0.25, "last_piece": 0.25, "end_mark": 0.25, "largest_weight": pytest.approx(0.7)}
 
 
 def test_what_is_not_trained_does_not_change(done):

@@ -19,7 +19,7 @@ from attnlab.families.translation.pieces import ibm1_field, sentence_pairs, task
 from attnlab.families.translation.reading import network_at, stored_field, stored_words
 from attnlab.families.translation.spec import TranslatorSpec
 from attnlab.families.translation.task import BitextSpec
-from attnlab.fields import ScoreField
+from attnlab.fields import ScoreField, first_largest
 from attnlab.lab.claims import Part, Preset
 from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs
@@ -47,6 +47,8 @@ VALIDATION = 447
 """Pairs of an evaluation: all that were aligned by hand, 447 of the Hansards and 200 of Europarl."""
 ATTENTION, PROBE, UNIFORM, IBM1, DIAGONAL = "attention", "beta", "beta_uf", "IBM Model 1", "diagonal"
 ALIGNERS = (ATTENTION, PROBE, UNIFORM, IBM1, DIAGONAL)
+ENDS: Mapping[str, int] = {"start_mark": 0, "last_piece": -2, "end_mark": -1}
+"""Places at the ends of an input, where attention may settle, as they are counted from its start or its end."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ class AttentionAlignment(Experiment):
             "errors": [row for one in self.scored for row in one.rows()],
             "gaps": [row for one in self.scored for row in one.gaps()],
             "accuracies": [one.accuracies() for one in self.scored],
+            "places": [{"text": one.text.name, **row} for one in self.scored for row in one.places],
         }
 
     def figures(self) -> Figures:
@@ -166,7 +169,8 @@ class AttentionAlignment(Experiment):
 class Scored:
     """One text. ``coverage``: the share of the gold's words that training pairs have. ``tallies``: by alignment and
     step (None where nothing is trained), links by gold sentence (sentences, 5). ``accuracy`` and ``bleu`` by mode.
-    ``right``: by mode, whether each output word is the likeliest at the end, and ``pair`` whose it is.
+    ``right``: by mode, whether each output word is the likeliest at the end, and ``pair`` whose it is. ``places``:
+    where attention is, evaluation by evaluation.
     """
 
     text: GoldText
@@ -177,6 +181,7 @@ class Scored:
     bleu: Mapping[Mode, float]
     right: Mapping[Mode, NDArray[np.bool_]]
     pair: NDArray[np.int64]
+    places: Table
 
     @property
     def last(self) -> int:
@@ -235,7 +240,8 @@ class Scored:
         return (
             f"{self.text.name}, {len(self.bitext.train)} pairs, {self.last} updates: alignment error rates {ends}. "
             f"Token accuracy {line['learned']:.3f} with learned attention ({line['bleu_learned']:.1f} BLEU), "
-            f"{line['uniform']:.3f} with uniform attention ({line['bleu_uniform']:.1f})."
+            f"{line['uniform']:.3f} with uniform attention ({line['bleu_uniform']:.1f}). Attention is largest at the "
+            f"input's last piece for {self.places[-1]['last_piece']:.0%} of the output words."
         )
 
     def notes(self) -> list[str]:
@@ -251,6 +257,7 @@ def examine(text: GoldText, runs: Runs) -> Scored:
     bitext = text.task.build()
     gold, split = gold_words(bitext), bitext.validation
     tallies: dict[tuple[str, int | None], Ints] = {}
+    places: list[dict[str, Any]] = []
 
     def score(aligner: str, step: int | None, alignment: Alignment) -> None:
         tallies[aligner, step] = scores_by_sentence(alignment, gold.gold)
@@ -268,7 +275,9 @@ def examine(text: GoldText, runs: Runs) -> Scored:
             beta = ScoreField(np.exp(log_beta.values), log_beta.offsets)
             score(PROBE if mode == "learned" else UNIFORM, step, align_words(beta, gold.words, "largest"))
             if mode == "learned":
-                score(ATTENTION, step, align_words(stored_field(table, "valid", "alpha"), gold.words, "sum"))
+                alpha = stored_field(table, "valid", "alpha")
+                score(ATTENTION, step, align_words(alpha, gold.words, "sum"))
+                places.append({"step": step, **at_the_ends(alpha)})
         right[mode] = stored_words(table, "valid", "predicted") == sentence_pairs(split, bitext).target
     return Scored(
         text,
@@ -279,7 +288,16 @@ def examine(text: GoldText, runs: Runs) -> Scored:
         {mode: bleu_at_end(outcome, bitext) for mode, outcome in outcomes.items()},
         right,
         np.repeat(np.arange(len(split)), split.target.lengths + 1),
+        places,
     )
+
+
+def at_the_ends(alpha: ScoreField) -> dict[str, float]:
+    """For how many output words attention is largest at each of `ENDS`, and how much of it is at its largest place."""
+    largest = first_largest(alpha.values, alpha.offsets[:-1])
+    rows = {name: alpha.offsets[:-1] if place == 0 else alpha.offsets[1:] + place for name, place in ENDS.items()}
+    shares = {name: float((largest == at).mean()) for name, at in rows.items()}
+    return {**shares, "largest_weight": float(alpha.values[largest].mean())}
 
 
 def diagonal(words: SentencePairs) -> Alignment:
