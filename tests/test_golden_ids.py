@@ -105,7 +105,7 @@ def test_results_that_name_their_runs_are_these():
     students = {"sample-complexity", "landscape", "sample-complexity-real", "flatness", "design"}
     topics = {f"topic-{name}" for name in ("ablation", "capacity", "limits", "query", "sst", "words")}
     others |= {"deceptive-copying", "permuting", "symmetry", "uniform-accuracy", "mean-state", "slow-stages"}
-    others |= {"two-keywords", "optimal-attention", "stages", "uniform-overtraining"}
+    others |= {"attention-alignment", "two-keywords", "optimal-attention", "stages", "uniform-overtraining"}
     assert named == others | students | topics | set(KNOWN_LATER)
 
 

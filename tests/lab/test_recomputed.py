@@ -62,6 +62,7 @@ _PROBLEMS = (
 _POINTS = "it keeps every start's last point, not the way there; its claims are decided again from its tables"
 UNRECOMPUTABLE = {
     "agreement": _FIELDS,
+    "attention-alignment": _FIELDS,
     "design": _PROBLEMS,
     "embeddings": _FIELDS,
     "flatness": _POINTS,
