@@ -28,6 +28,7 @@ from attnlab.lab.claims.words import effect_in_words, preset_in_words
 from attnlab.lab.registry import EXPERIMENTS
 
 LAB = Path(attnlab.lab.__file__).parent
+RESULTS = Path(__file__).parents[2] / "results"
 LIST = Path(__file__).parents[3] / "shared" / "CLAIMS.md"
 
 
@@ -307,6 +308,12 @@ def test_effects_are_told_with_their_units(effect: Any, interval: Any, unit: str
 def test_a_part_has_the_unit_of_its_kind() -> None:
     known = claim("attention-is-saliency")
     assert (known.unit_of("sst: A(alpha, loo)"), known.unit_of("sst: tau(alpha, loo)")) == ("% of texts", "tau")
+
+
+def test_what_differs_or_is_open_says_why() -> None:
+    told = {one.id: one.claim.reason for one in decide(RESULTS) if one.outcome in ("differs", "open") or one.weakly}
+    assert len(told) > 20
+    assert [id for id, reason in told.items() if not reason] == []
 
 
 # Decisions
