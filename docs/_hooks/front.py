@@ -25,7 +25,15 @@ ROOT = Path(__file__).parents[2]
 COPYING = ROOT / "results" / "copying" / "paper"
 PICTURES = ROOT / "docs" / "pictures"
 FILLED = (ROOT / "README.md", ROOT / "docs" / "index.md")
-TEXTS = {"blog": "the authors' blog", "slides": "the slides", "others": "related work", "ours": "ours"}
+TEXTS = {
+    "blog": "the blog on P3",
+    "slides": "the slides on P3",
+    "P1": "P1: Lu et al., topic words",
+    "P2": "P2: Liu et al., sample complexity",
+    "P3": "P3: Snell et al., single-head attention",
+    "others": "related work",
+    "ours": "ours",
+}
 SECONDS, HELD = 0.5, 5
 """Seconds of a frame, and how many frames the last one is shown."""
 SIDE, LEFT, TOP, APART, BELOW = 126, 8, 74, 300, 58
