@@ -34,22 +34,22 @@ class Descent:
         return loss.detach()
 
 
-def spec(sentences: int = 5000, others: int = 20) -> RunSpec:
-    """P1's synthetic experiment with a trained linear classifier."""
+def spec(sentences: int = 5000, others: int = 20, size: int = 10) -> RunSpec:
+    """P1's synthetic experiment with a trained linear classifier over embeddings of ``size`` numbers."""
     task = TopicsSpec(sentences=sentences, others=others)
-    model = TopicModelSpec(classifier="linear")
+    model = TopicModelSpec(classifier="linear", size=size)
     return RunSpec(task=task, model=model, optimiser=SgdSpec(), batch=None, init_seed=0, data_seed=0)
 
 
-def sparse(sentences: int = 5000, others: int = 20) -> Descent:
+def sparse(sentences: int = 5000, others: int = 20, size: int = 10) -> Descent:
     """As attnlab trains it."""
-    problem = build_problem(spec(sentences, others))
+    problem = build_problem(spec(sentences, others, size))
     return Descent(list(problem.trained_parameters().values()), lambda: problem.loss(0))
 
 
-def plain(sentences: int = 5000, others: int = 20) -> Descent:
+def plain(sentences: int = 5000, others: int = 20, size: int = 10) -> Descent:
     """The same model from the same start: look up every word of every sentence, softmax, weighted sum."""
-    wanted = spec(sentences, others)
+    wanted = spec(sentences, others, size)
     problem = build_problem(wanted)
     model, bags = problem.model, problem.train_bags
     words = bags.words.view(len(bags), -1)  # (sentences, words): all have the same length

@@ -71,17 +71,19 @@ def test_attention_has_the_gradient_of_its_differences(sentences, seed):
     sentences=sentences_of,
     seed=st.integers(0, 9),
     kind=st.sampled_from(["fixed", "linear", "layers"]),
-    hidden=st.lists(st.integers(1, 5), min_size=1, max_size=3),
+    size=st.sampled_from([4, NARROW + 1]),
+    hidden=st.lists(st.sampled_from([1, 2, 3, 5, NARROW + 2]), min_size=1, max_size=3),
     frozen=st.sets(st.sampled_from(["embedding", "key", "query", "classifier.0.weight", "classifier.0.bias"])),
 )
-def test_the_loss_of_layers_in_one_pass_is_that_of_their_parts(sentences, seed, kind, hidden, frozen):
-    """Value and every gradient, also where there are some already, in double precision."""
+def test_the_loss_of_layers_in_one_pass_is_that_of_their_parts(sentences, seed, kind, size, hidden, frozen):
+    """Value and every gradient, also where there are some already, in double precision; embeddings narrow and wide,
+    first layers narrower and wider than they are."""
     bags = ragged(sentences)
     labels = torch.randint(3, (len(sentences),), generator=torch.Generator().manual_seed(seed))
     found = []
     for whole in (True, False):
-        classifier = make_classifier(kind, 4, 3, hidden=hidden, seed=seed)
-        model = TopicModel(WORDS, classifier, size=4, embedding_std=1.0, seed=seed).double()
+        classifier = make_classifier(kind, size, 3, hidden=hidden, seed=seed)
+        model = TopicModel(WORDS, classifier, size=size, embedding_std=1.0, seed=seed).double()
         model.key.data.normal_(generator=torch.Generator().manual_seed(seed))
         for name, parameter in model.named_parameters():
             parameter.requires_grad_(parameter.requires_grad and name not in frozen)

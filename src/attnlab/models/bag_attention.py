@@ -6,9 +6,9 @@ Because scores belong to words, not to positions, a whole corpus is two sparse p
 the number of words of all sentences and does not depend on how they are distributed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -138,20 +138,15 @@ def layered_bag_loss(
     what its parts would give one after the other, without the bookkeeping between them.
 
     Features are the outer dimension throughout, since so few are handled faster that way, and the context vectors are
-    never made: with the first layer W in the block matrix B = [[W, 0], [0, 1]] the sums [Z nu_bar, Z] go through B to
-    [Z W nu_bar, Z], and B^T takes the pushes after W, and nu_bar^T G, back to [G, nu_bar^T G]. Tables of d + 1 columns
-    have zeros after them up to a width that products are fast with.
+    never made: nothing but the first layer W reads them, and it commutes with the sum over a sentence. So W nu_bar is
+    had by sums of embeddings where these are narrow, and by sums of what W makes of each word where they are wide.
     """
-    size = embedding.shape[1]
     scores = key @ query
-    raised = scores.sub_(scores.max()).exp_()[:, None]
-    table = _joined(embedding, raised, raised)  # [e^s nu, e^s, 0]: (vocabulary, width)
-    sums = bag_sum(table, bags.words, bags.offsets)  # (sentences, width)
-    block = functional.pad(layers[0].weight, (0, table.shape[1] - size, 0, 1))  # (features + 1, width)
-    block[-1, size] = 1
-    through = block @ sums.T  # (features + 1, sentences)
-    inverse = through[-1].reciprocal()
-    outputs = read = through[:-1].mul_(inverse)  # W nu_bar
+    raised = scores.sub_(scores.max()).exp_()
+    features, size = layers[0].weight.shape
+    attended = _layer_before_sums if size > NARROW and size > features else _sums_before_layer
+    read, inverse, back = attended(embedding, layers[0].weight, raised, bags)
+    outputs = read
     inputs: list[Tensor] = []  # of the layers after the first
     for layer in layers:
         if layer is not layers[0]:
@@ -163,7 +158,7 @@ def layered_bag_loss(
     count = right.shape[1]
     loss = -(log_probabilities.flatten() @ right.flatten()) / count
     pushed = log_probabilities.exp_().sub_(right).div_(count)
-    gradients: dict[Tensor, Tensor] = {}
+    gradients: dict[Tensor, Tensor | None] = {}
     for layer, read_by_it in zip(layers[:0:-1], reversed(inputs), strict=True):
         gradients[layer.weight] = pushed @ read_by_it.T
         if layer.bias is not None:
@@ -172,22 +167,77 @@ def layered_bag_loss(
     if layers[0].bias is not None:
         gradients[layers[0].bias] = pushed.sum(1)
     pushed.mul_(inverse)
-    if layers[0].weight.requires_grad:
-        gradients[layers[0].weight] = (pushed @ sums)[:, :size]
-    back = torch.cat([pushed, read.mul_(pushed).sum(0, keepdim=True)]).T @ block  # (sentences, width)
-    pushes = bag_sum(back, bags.sentences, bags.word_offsets)  # [P, r, 0]: (vocabulary, width)
-    signs = raised.new_ones(pushes.shape[1])
-    signs[size] = -1
-    by_scores = table.mul_(pushes) @ signs  # e^s (nu^T P - r)
-    if embedding.requires_grad:
-        gradients[embedding] = pushes[:, :size] * raised
+    along = read.mul_(pushed).sum(0, keepdim=True)  # nu_bar^T G / Z
+    by_scores, gradients[layers[0].weight], gradients[embedding] = back(pushed, along)
     if key.requires_grad:
         gradients[key] = torch.outer(by_scores, query)
     if query.requires_grad:
         gradients[query] = key.T @ by_scores
     return LossWithGradients(
-        loss, {parameter: gradient for parameter, gradient in gradients.items() if parameter.requires_grad}
+        loss,
+        {
+            parameter: gradient
+            for parameter, gradient in gradients.items()
+            if gradient is not None and parameter.requires_grad
+        },
     )
+
+
+Back: TypeAlias = Callable[[Tensor, Tensor], tuple[Tensor, Tensor | None, Tensor | None]]
+"""From the gradient of W nu_bar divided by Z (features, sentences), and nu_bar^T G / Z (1, sentences), to those of the
+scores (vocabulary,), of W and of the embeddings, None for one that is not trained."""
+
+
+def _sums_before_layer(
+    embedding: Tensor, weight: Tensor, raised: Tensor, bags: BagIndex
+) -> tuple[Tensor, Tensor, Back]:
+    """W nu_bar (features, sentences), 1 / Z (sentences,) and the way back, by sums of d + 1 columns.
+
+    With the block matrix B = [[W, 0], [0, 1]] the sums [Z nu_bar, Z] go through B to [Z W nu_bar, Z], and B^T takes the
+    pushes after W, and nu_bar^T G, back to [G, nu_bar^T G]. The tables have zeros after their columns up to a width
+    that products are fast with. ``raised``: e^s (vocabulary,).
+    """
+    size, column = embedding.shape[1], raised[:, None]
+    table = _joined(embedding, column, column)  # [e^s nu, e^s, 0]: (vocabulary, width)
+    sums = bag_sum(table, bags.words, bags.offsets)  # (sentences, width)
+    block = functional.pad(weight, (0, table.shape[1] - size, 0, 1))  # (features + 1, width)
+    block[-1, size] = 1
+    through = block @ sums.T  # (features + 1, sentences)
+    inverse = through[-1].reciprocal()
+
+    def back(pushed: Tensor, along: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        by_weight = (pushed @ sums)[:, :size] if weight.requires_grad else None
+        pushes = bag_sum(torch.cat([pushed, along]).T @ block, bags.sentences, bags.word_offsets)  # [P, r, 0]
+        signs = raised.new_ones(pushes.shape[1])
+        signs[size] = -1
+        by_scores = table.mul_(pushes) @ signs  # e^s (nu^T P - r)
+        return by_scores, by_weight, pushes[:, :size] * column if embedding.requires_grad else None
+
+    return through[:-1].mul_(inverse), inverse, back
+
+
+def _layer_before_sums(
+    embedding: Tensor, weight: Tensor, raised: Tensor, bags: BagIndex
+) -> tuple[Tensor, Tensor, Back]:
+    """The same by sums of features + 1 columns: of W nu, which each word has once, instead of nu.
+
+    With P now the sum of the pushes before W^T, the gradients are those of `BagAttention` with W taken out of the sums:
+    e^s P W for the embeddings, sum_w e^{s_w} P_w nu_w^T for W, and e^s (P^T W nu - r) for the scores.
+    """
+    seen = weight @ embedding.T  # (features, vocabulary)
+    table = torch.cat([seen * raised, raised[None]]).T.contiguous()  # [e^s W nu, e^s]
+    through = bag_sum(table, bags.words, bags.offsets).T  # (features + 1, sentences)
+    inverse = through[-1].reciprocal()
+
+    def back(pushed: Tensor, along: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        pushes = bag_sum(torch.cat([pushed, along]).T.contiguous(), bags.sentences, bags.word_offsets).T  # [P, r]
+        raised_pushes = pushes * raised
+        by_values = raised_pushes[:-1]  # (features, vocabulary)
+        by_scores = (seen * by_values).sum(0) - raised_pushes[-1]
+        by_weight = by_values @ embedding if weight.requires_grad else None
+        return by_scores, by_weight, by_values.T @ weight if embedding.requires_grad else None
+
+    return through[:-1] * inverse, inverse, back
 
 
 def _attended(values: Tensor, scores: Tensor, bags: BagIndex) -> tuple[Tensor, Tensor, Tensor]:

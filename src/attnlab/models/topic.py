@@ -16,7 +16,6 @@ from torch.nn import functional
 
 from attnlab.errors import UsageError
 from attnlab.models.bag_attention import (
-    NARROW,
     BagAttention,
     BagIndex,
     LossWithGradients,
@@ -136,7 +135,7 @@ class TopicModel(nn.Module):
     def mean_loss(self, bags: BagIndex, labels: Tensor, right: Tensor) -> Tensor | LossWithGradients:
         """Mean negative log-likelihood of ``labels`` (sentences,), which ``right`` is as `one_hot` has them."""
         layers = _layers_of(self.classifier) if self.below is None else None
-        if layers is None or self.embedding.shape[1] > NARROW:
+        if layers is None:
             return mean_loss(self(bags).log_probabilities, labels)
         return layered_bag_loss(self.embedding, self.key, self.query, layers, bags, right)
 

@@ -6,7 +6,7 @@ from attnlab.protocols import Problem, RunSettings
 TASKS = (TopicsSpec, SstSpec)
 MODELS = (TopicModelSpec,)
 FITS = {"topics": ("topic",), "sst": ("topic",)}
-NUMERICS = {"topic": 4}
+NUMERICS = {"topic": 5}
 
 
 def build(spec: RunSettings, device: str) -> Problem:
