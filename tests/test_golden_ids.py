@@ -106,6 +106,7 @@ def test_results_that_name_their_runs_are_these():
     topics = {f"topic-{name}" for name in ("ablation", "capacity", "limits", "query", "sst", "words")}
     others |= {"deceptive-copying", "permuting", "symmetry", "uniform-accuracy", "mean-state", "slow-stages"}
     others |= {"attention-alignment", "two-keywords", "optimal-attention", "stages", "uniform-overtraining"}
+    others |= {"forecast-translation"}
     assert named == others | students | topics | set(KNOWN_LATER)
 
 

@@ -19,6 +19,7 @@ from attnlab.experiments.forecast_translation.experiment import (
     Tried,
     aligned_by_counts,
     exact_p,
+    forecast_figure,
 )
 from attnlab.families.texts.reading import stored_field
 from attnlab.lab.claims import load_claims
@@ -56,9 +57,13 @@ def test_a_result_is_whole(done):
     for table in result.tables.values():
         assert all(math.isfinite(value) for row in table for value in row.values() if isinstance(value, float))
     shown = [row for row in drawn(result.figures["forecast"]) if "cell" in row]
-    assert shown == [dict(row) for row in result.tables["cells"]]
-    curves = {(row["what"], row["step"]): row["value"] for row in drawn(result.figures["curves"]) if "step" in row}
-    assert curves == {(row["cell"], row["step"]): row["value"] for row in result.tables["curves"]}
+    assert shown == [{**row, "left": False} for row in result.tables["cells"]]
+    lines = {(row["cell"], row["step"]): row for row in drawn(result.figures["curves"]) if "step" in row}
+    values = {place: row["value"] for place, row in lines.items()}
+    assert values == {(row["cell"], row["step"]): row["value"] for row in result.tables["curves"]}
+    for row in result.tables["cells"]:
+        last = lines[row["cell"], row["last_step"]]
+        assert (last["forecast"], last["learned"]) == (row["forecast"], 2 * row["chance"])
     assert "Multi30k, 100 % shuffled: gain" in result.summary
 
 
@@ -148,3 +153,13 @@ def test_pairs_of_evaluations_are_few_and_even():
     assert schedule.steps == 2000
     assert {after - before for before, after in pairwise(schedule.evaluations)} == {100}
     assert PAIRS == 100
+
+
+def test_a_name_stands_left_of_its_point_where_it_would_run_into_the_next():
+    given = [("far below", 0.1, 0.1), ("left", 1.0, 0.4), ("right", 1.2, 0.41), ("elsewhere", 1.1, 0.3)]
+    rows = [
+        {"cell": name, "forecast": "likely", "gain": gain, "excess": excess, "low": excess, "high": excess}
+        for name, gain, excess in given
+    ]
+    shown = [row for row in drawn(forecast_figure(rows)) if "cell" in row]
+    assert [row["cell"] for row in shown if row["left"]] == ["left"]

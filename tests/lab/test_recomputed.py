@@ -67,6 +67,7 @@ UNRECOMPUTABLE = {
     "embeddings": _FIELDS,
     "flatness": _POINTS,
     "forecast-text": _FIELDS,
+    "forecast-translation": _FIELDS,
     "frozen-lexicon": _FIELDS,
     "knowledge-first": "it reads fields of its runs on text, and its curves leave out runs of attention alone",
     "landscape": _POINTS,

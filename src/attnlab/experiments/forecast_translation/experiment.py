@@ -26,7 +26,7 @@ from attnlab.lab.experiment import Experiment, Figures, Setting, Table, claim
 from attnlab.lab.outcomes import Outcome, Runs
 from attnlab.lab.rules import low_high, missing, over_examples
 from attnlab.measures.agreement import random_baseline, top_agreement
-from attnlab.pages.charts import COLOURS, INK, headed, hue, inline, over_training, rounded
+from attnlab.pages.charts import COLOURS, INK, SIZE, curves, headed, hue, inline, panels, rounded
 from attnlab.runs.schedule import Schedule
 from attnlab.runs.spec import RunSpec
 from attnlab.stats.bootstrap import Floats, drawn_rows, percentiles
@@ -147,10 +147,12 @@ class ForecastTranslation(Experiment):
 
     def figures(self) -> Figures:
         rows = [one.row() for one in self.tried]
-        curves = [{**row, "what": row["cell"]} for one in self.tried for row in one.rows()]
-        chance = float(np.mean([row["chance"] for row in rows]))
-        title = "A(alpha, alpha_ibm) as each translator is trained; dashed: mean chance"
-        return {"forecast": forecast_figure(rows), "curves": over_training(curves, title=title, chance=chance)}
+        through = [
+            {**row, "forecast": one.said.verdict, "learned": LEARNED * one.row()["chance"]}
+            for one in self.tried
+            for row in one.rows()
+        ]
+        return {"forecast": forecast_figure(rows), "curves": curve_figure(through)}
 
     def summary(self) -> str:
         said = [
@@ -260,18 +262,41 @@ def exact_p(one: Floats, other: Floats) -> float:
 
 
 def forecast_figure(rows: Table) -> alt.TopLevelMixin:
-    """What was forecast against how far attention came."""
-    base = alt.Chart(inline(rows)).encode(color=hue("forecast", COLOURS))
+    """What was forecast against how far attention came; a name stands left of its point where it would run into the
+    next one."""
+    placed = [
+        {
+            **row,
+            "left": any(
+                0 < other["gain"] - row["gain"] < 0.4 and abs(other["excess"] - row["excess"]) < 0.02 for other in rows
+            ),
+        }
+        for row in rows
+    ]
+    base = alt.Chart(inline(placed)).encode(color=hue("forecast", COLOURS))
     limits = alt.Chart(inline([{"gain": WEAK}, {"gain": LIKELY}])).mark_rule(strokeDash=[4, 4], color=INK, opacity=0.5)
+    scale = alt.Scale(domain=[min(row["gain"] for row in rows) - 0.1, max(row["gain"] for row in rows) + 0.8])
+    name = base.encode(x="gain:Q", y="excess:Q", text="cell:N")
     layers = alt.layer(
         limits.encode(x="gain:Q"),
         base.mark_rule(opacity=0.5).encode(x="gain_low:Q", x2="gain_high:Q", y="excess:Q"),
         base.mark_rule(opacity=0.5).encode(x="gain:Q", y="low:Q", y2="high:Q"),
         base.mark_point(filled=True, size=90).encode(
-            x=alt.X("gain:Q", title="gain, bits, with its 95 % interval"),
+            x=alt.X("gain:Q", title="gain, bits, with its 95 % interval", scale=scale, axis=alt.Axis(tickCount=8)),
             y=alt.Y("excess:Q", title="A(alpha, alpha_ibm) less chance, at the end"),
             tooltip=["cell:N", "forecast:N", rounded("gain"), rounded("excess"), "learned_step:Q"],
         ),
-        base.mark_text(align="left", dx=8, fontSize=11).encode(x="gain:Q", y="excess:Q", text="cell:N"),
+        name.transform_filter("!datum.left").mark_text(align="left", dx=8, fontSize=11),
+        name.transform_filter("datum.left").mark_text(align="right", dx=-8, fontSize=11),
     )
     return headed(layers, "Forecast, and how far attention came; dashed: the thresholds", width=520, height=320)
+
+
+def curve_figure(rows: Table) -> alt.TopLevelMixin:
+    """A panel for each corpus: how attention agrees with counting as it is trained, in the colour of its forecast."""
+    lines = curves(y="value", y_title="A(alpha, alpha_ibm)", group="seeds", colour="forecast", colours=COLOURS)
+    level = alt.Chart().mark_rule(strokeDash=[4, 3], color=INK).encode(y="learned:Q", size=alt.value(1))
+    layer = alt.layer(lines.mark_line(strokeWidth=2), level).properties(**SIZE)
+    return panels(
+        rows, layer=layer, column="cell", title="Attention as each translator is trained; dashed: counts as learned"
+    )
